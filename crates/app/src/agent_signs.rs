@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ollm_catalog::{Positions, configuration};
+use ollm_protocol::dialect::AGENTS;
 
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
@@ -21,31 +22,25 @@ const SIGNS: &[&str] = &[
     "OPENCODE",
     "GOOSE_TERMINAL",
     "AIDER",
+    "COPILOT_CLI",
+    "CLINE_ACTIVE",
+    "AUGMENT_AGENT",
+    "CRUSH",
+    "AI_AGENT",
 ];
 
 /// A chain of parents longer than this has been made to be long.
 const MOST_ANCESTORS: usize = 64;
 
-/// Other agents that work in a terminal, by the name of their program or of the script that an interpreter runs.
-const AGENTS: &[&str] = &[
-    "aider",
-    "amp",
-    "claude",
-    "cline",
-    "codex",
-    "copilot",
-    "cursor-agent",
-    "droid",
-    "gemini",
-    "goose",
-    "kiro-cli",
-    "opencode",
-    "qwen",
-];
+/// Agents whose hooks we do not know, by the name of their program or of the script that an interpreter runs.
+const OTHER_AGENTS: &[&str] = &["aider", "amp", "auggie", "cody", "crush", "openhands", "q"];
 
 /// Folders of packages whose scripts are agents, whatever these are called.
-const PACKAGES: &[&str] =
-    &["claude-code", "gemini-cli", "codex", "qwen-code", "copilot", "cline", "opencode-ai", "droid", "amp"];
+#[rustfmt::skip]
+const PACKAGES: &[&str] = &[
+    "amp", "auggie", "claude-code", "cline", "codex", "cody", "copilot", "crush", "droid", "gemini-cli", "opencode-ai",
+    "openhands", "qwen-code",
+];
 
 /// Programs that run the script in their arguments.
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3"];
@@ -175,7 +170,7 @@ fn is_agent(words: &[String]) -> bool {
     }
     if name != "ollm" {
         // A program may change its title, as Node does for scripts that ask for it.
-        return AGENTS.contains(&name.split_whitespace().next().unwrap_or_default());
+        return is_agents_name(name.split_whitespace().next().unwrap_or_default());
     }
     match command(&mut words) {
         // Nothing at all is a chat, too.
@@ -192,10 +187,14 @@ fn is_agent(words: &[String]) -> bool {
     }
 }
 
+fn is_agents_name(name: &str) -> bool {
+    AGENTS.iter().any(|agent| agent.home.programs.contains(&name)) || OTHER_AGENTS.contains(&name)
+}
+
 fn is_agents_script(script: &str) -> bool {
     let name = script.rsplit('/').next().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
-    AGENTS.contains(&stem) || script.split('/').rev().skip(1).any(|folder| PACKAGES.contains(&folder))
+    is_agents_name(stem) || script.split('/').rev().skip(1).any(|folder| PACKAGES.contains(&folder))
 }
 
 /// The first word that is neither an option in front of the command nor the value of one.
@@ -292,6 +291,14 @@ mod tests {
     }
 
     #[test]
+    fn s02_every_agent_that_we_speak_with_is_known_among_ancestors() {
+        for program in AGENTS.iter().flat_map(|agent| agent.home.programs) {
+            assert!(is_agent(&[format!("/usr/bin/{program}"), "x".to_owned()]), "{program}");
+            assert!(is_agent(&["node".to_owned(), format!("/usr/bin/{program}")]), "{program}");
+        }
+    }
+
+    #[test]
     fn s02_other_agents_are_known_among_ancestors() {
         for (line, agent) in [
             ("claude", true),
@@ -300,6 +307,13 @@ mod tests {
             ("node --no-warnings=DEP0040 /usr/bin/gemini", true),
             ("python3 /home/me/.local/bin/aider --yes", true),
             ("bun /opt/opencode-ai/bin/index.js", true),
+            ("copilot -p x", true),
+            ("droid exec x", true),
+            ("/usr/bin/crush run x", true),
+            ("python3 -m openhands.cli", true),
+            ("python3 /usr/bin/openhands", true),
+            ("node /usr/lib/node_modules/@augmentcode/auggie/augment.mjs", true),
+            ("q chat", true),
             ("node /srv/app/server.js", false),
             ("python3 claude_notes.py", false),
             ("vim claude", false),

@@ -149,8 +149,13 @@ fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Opt
         Touch::Content(field) => found(watch, field, &run.place, Reach::File),
         Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree),
         Touch::Becomes(field) => found(watch, field, &run.place, Reach::Replacement),
-        Touch::Merge(field) | Touch::Alias(field) => found(watch, field, &run.place, Reach::Tree).map(softened),
-        Touch::Perhaps(field) => found(watch, field, &run.place, Reach::File).map(softened),
+        Touch::Unpacked(_) if watch.is_project(&run.place) => None,
+        Touch::Merge(field) | Touch::Unpacked(field) | Touch::Alias(field) => {
+            found(watch, field, &run.place, Reach::Tree).map(softened)
+        }
+        Touch::Perhaps(field) => found(watch, field, &run.place, Reach::File)
+            .or_else(|| watch.agents_folder(field, &run.place).map(|hit| finding(hit, field)))
+            .map(softened),
         Touch::Found(search) => watch.found(search, &run.place).map(|hit| finding(hit, &search.root)),
         Touch::Project(field) => watch.new_project(field, &run.place).then(|| {
             let written = text::excerpt(&field.shown());

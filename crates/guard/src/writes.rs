@@ -1,7 +1,10 @@
 //! Which files a program changes, as far as its arguments say.
 
 mod copies;
+mod filters;
 mod git;
+mod options;
+mod told;
 
 use crate::{
     field::{Field, Fields},
@@ -23,6 +26,8 @@ pub(crate) enum Touch {
     Becomes(Field),
     /// Files nobody can name here are put into it.
     Merge(Field),
+    /// Files nobody can name here are put into the working folder: every day into that of a project.
+    Unpacked(Field),
     /// It gets another name, through which it can be changed later.
     Alias(Field),
     /// Code in another language that may change whatever it names.
@@ -42,7 +47,6 @@ pub(crate) fn options(args: &[Field]) -> impl Iterator<Item = &str> {
 }
 
 /// What a program changes.
-#[expect(clippy::match_same_arms, reason = "programs of one kind stand together")]
 pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     let args = &run.args;
     let plain = || operands(args);
@@ -61,23 +65,36 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => {
             copies::touches(run, plain())
         }
-        "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
+        "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if filters::in_place(run) => {
             each(plain(), Touch::Content)
         }
         "git" => git::touches(run),
-        "patch" => each(plain(), Touch::Content),
+        "patch" => {
+            let mut touches = each(plain(), Touch::Content);
+            if run.input.is_none() {
+                touches.extend(unpacked(run, values(args, &["-d", "--directory"])));
+            }
+            touches
+        }
         "tar" | "bsdtar" | "gtar" => archive(run, &plain()),
+        "unzip" if args.first().is_some_and(|first| matches!(first.text.as_str(), "-l" | "-p" | "-t" | "-v")) => {
+            Vec::new()
+        }
         "unzip" => unpacked(run, values(args, &["-d"])),
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
             files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
-            each(files, Touch::Content)
+            let by_name = options(args).any(|option| letters(option, &['O', 'J']) || option.starts_with("--remote"));
+            let named = plain().into_iter().filter(|_| by_name).flat_map(|address| saved(&address));
+            each(files, Touch::Content).into_iter().chain(named).collect()
         }
         "wget" => {
             let mut files = values(args, &["--output-document", "-O", "--output-file", "-o", "-a"]);
             files.extend(values(args, &["-P", "--directory-prefix"]));
+            let here = files.is_empty();
             let named = plain().into_iter().filter_map(|address| address_path(&address)).map(Touch::Perhaps);
-            each(files, Touch::Content).into_iter().chain(named).collect()
+            let saved = plain().into_iter().filter(|_| here).flat_map(|address| saved(&address));
+            each(files, Touch::Content).into_iter().chain(named).chain(saved).collect()
         }
         "sort" | "shuf" | "tree" | "iconv" | "xmllint" | "base64" => {
             each(values(args, &["-o", "--output"]), Touch::Content)
@@ -90,8 +107,10 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     if !run.program.only_reads {
         touches.extend(each(outputs(args), Touch::Content));
     }
-    if run.program.files == Files::MayWrite {
-        touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps));
+    match run.program.files {
+        Files::MayWrite if told::only_reads(run) => {}
+        Files::MayWrite => touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps)),
+        Files::Known => touches.extend(options::touches(run)),
     }
     touches.extend(patched(run));
     touches.extend(code(run).map(Touch::Code));
@@ -159,21 +178,15 @@ fn outputs(args: &[Field]) -> Fields {
 }
 
 fn dd_output(run: &Run) -> Option<Field> {
+    // Some versions write logs, too.
+    let is_output = |name: &str| matches!(name, "of" | "hof") || name.contains("log");
     let find = || {
-        run.args.iter().find_map(|arg| Some(Field { text: arg.text.strip_prefix("of=")?.to_owned(), ..arg.clone() }))
+        run.args.iter().find_map(|arg| {
+            let (_, file) = arg.text.split_once('=').filter(|(name, _)| is_output(name))?;
+            Some(Field { text: file.to_owned(), ..arg.clone() })
+        })
     };
     if matches!(run.name.as_str(), "dd" | "gdd" | "dcfldd" | "dc3dd") { find() } else { None }
-}
-
-fn in_place(run: &Run) -> bool {
-    let awk = run.name.ends_with("awk");
-    options(&run.args).any(|option| {
-        if awk {
-            option == "-i" || option.starts_with("--include")
-        } else {
-            letters(option, &['i']) || option.starts_with("--in-place")
-        }
-    })
 }
 
 /// What `tar` writes: the archive, or all that is in it.
@@ -191,12 +204,21 @@ fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
     if creates { each(files, Touch::Content) } else { Vec::new() }
 }
 
-/// Files nobody can name here come into these folders; into the working folder every day.
-fn unpacked(run: &Run, folders: Fields) -> Vec<Touch> {
-    let mut touches = each(folders.clone(), Touch::Content);
+/// Files nobody can name here come into these folders, or into the working folder.
+fn unpacked(run: &Run, mut folders: Fields) -> Vec<Touch> {
+    if folders.is_empty() {
+        folders.push(Field::literal("."));
+    }
     let here = |folder: &Field| run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
-    touches.extend(folders.into_iter().filter(|folder| !here(folder)).map(Touch::Merge));
-    touches
+    let merged = |folder: Field| if here(&folder) { Touch::Unpacked(folder) } else { Touch::Merge(folder) };
+    let touches = each(folders.clone(), Touch::Content);
+    touches.into_iter().chain(folders.into_iter().map(merged)).collect()
+}
+
+/// A file in the working folder with the last part of an address as its name, unless the server says otherwise.
+fn saved(address: &Field) -> [Touch; 2] {
+    let here = Field::literal(".");
+    [Touch::Perhaps(copies::inside(&here, address)), Touch::Perhaps(here)]
 }
 
 /// The folders themselves, and the files that get the last part of an address there.
@@ -223,9 +245,11 @@ fn named_files(arg: &Field, run: &Run) -> Fields {
         return Fields::new();
     }
     let mut files = vec![arg.clone()];
-    let attached = arg.text.strip_prefix('-').and_then(|option| option.get(1..)).filter(|value| !value.is_empty());
-    let parts = arg.text.split(['=', ',', ':', '@']).filter(|part| part.len() < arg.text.len());
-    files.extend(parts.chain(attached).filter(|part| part.contains(['/', '.'])).map(Field::literal));
+    let option = arg.text.strip_prefix('-');
+    let attached = option.and_then(|option| option.get(1..)).filter(|value| !value.is_empty());
+    let bundled = option.and_then(|option| option.get(option.find(['.', '/', '~'])?..));
+    let parts = arg.text.split(['=', ',', ':', '@', '{', '}']).filter(|part| part.len() < arg.text.len());
+    files.extend(parts.chain(attached).chain(bundled).filter(|part| part.contains(['/', '.'])).map(Field::literal));
     let home = run.place.home.as_deref();
     for file in &mut files {
         file.text = path::spelled(&file.text, home);
@@ -312,13 +336,16 @@ fn code(run: &Run) -> Option<String> {
     if run.program.arguments != Arguments::Code {
         return None;
     }
-    let reads = program::is_filter(&run.name);
     let mut code = run.input.as_deref().unwrap_or_default().to_owned();
-    let is_code =
-        |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']) && (!reads || arg.text.contains(['>', 'w', '|']));
-    for arg in run.args.iter().filter(is_code) {
+    let is_code = |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']);
+    let parts = if program::is_filter(&run.name) {
+        filters::code(run)
+    } else {
+        run.args.iter().filter(is_code).map(Field::shown).collect()
+    };
+    for part in parts {
         code.push('\n');
-        code.push_str(&arg.shown());
+        code.push_str(&part);
     }
     (!code.is_empty()).then_some(code)
 }

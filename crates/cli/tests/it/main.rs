@@ -9,6 +9,7 @@
 
 mod agent;
 mod agent_pages;
+mod agents_refused;
 mod answers;
 mod attacks;
 mod bad_events;

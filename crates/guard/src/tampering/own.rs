@@ -2,14 +2,16 @@
 
 use crate::{destructive::Finding, field::Field, walk::Run};
 
-/// What of our own command line changes which guards run.
+/// What of our own command line changes which guards run; without a verb, the whole command does.
 const VERBS: &[(&str, &[&str])] = &[
-    ("hook", &["trust", "untrust", "enable", "disable", "remove", "add", "edit"]),
-    ("ext", &["trust", "enable", "disable", "install", "uninstall", "update", "pin", "set"]),
-    ("mcp", &["trust", "untrust", "add", "remove", "review"]),
-    ("config", &["set", "unset", "migrate"]),
-    ("host", &["install", "uninstall", "import"]),
-    ("git-hook", &["install", "uninstall"]),
+    ("hook", &["add", "disable", "edit", "enable", "remove", "trust", "untrust"]),
+    ("ext", &["disable", "enable", "set", "trust", "uninstall"]),
+    ("mcp", &["add", "login", "logout", "remove", "review", "trust", "untrust"]),
+    ("config", &["migrate", "set", "unset"]),
+    ("trust", &["init"]),
+    ("connect", &[]),
+    ("disconnect", &[]),
+    ("import", &[]),
 ];
 
 /// An agent that runs our own command line to approve or switch off its guards.
@@ -30,8 +32,13 @@ pub(super) fn command(run: &Run) -> Option<Finding> {
     // Options and their values (`--set KEY=VALUE`) may stand before the command, any number of them.
     let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
     let words: Vec<&Field> = run.args.iter().filter(|arg| !is_option(arg)).take(6).collect();
-    let has = |wanted: &str| words.iter().any(|word| word.text.eq_ignore_ascii_case(wanted));
-    let forbidden = VERBS.iter().any(|(noun, verbs)| has(noun) && verbs.iter().any(|verb| has(verb)));
+    let is = |word: &Field, wanted: &str| word.text.eq_ignore_ascii_case(wanted);
+    let has = |wanted: &str| words.iter().any(|word| is(word, wanted));
+    let begins = |wanted: &str| words.first().is_some_and(|word| is(word, wanted));
+    let forbidden = VERBS.iter().any(|(noun, verbs)| match verbs {
+        [] => begins(noun),
+        verbs => has(noun) && verbs.iter().any(|verb| has(verb)),
+    });
     if forbidden {
         return Some(Finding::block(format!("{REASON}: {}", run.shown())));
     }

@@ -71,7 +71,7 @@ pub const PROTECTED: &[Row] = &[
         &[".opencode", "opencode.json", "opencode.jsonc"]),
     row("git",
         &[],
-        &[".git/hooks", ".git/config"]),
+        &[".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir"]),
     Row { from: From::FileTools, ..row("what a login runs",
         &[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
           ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".config/fish/config.fish", ".config/fish/conf.d", ".xprofile",

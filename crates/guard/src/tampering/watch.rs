@@ -1,5 +1,7 @@
 //! Whether a path is, holds or lies in a protected one, however it is spelled.
 
+mod folders;
+
 use std::{
     cell::{OnceCell, RefCell},
     collections::HashSet,
@@ -197,25 +199,6 @@ impl Watch {
         let holds = |key: &String| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
         let hit = self.lists().personal.iter().find(|guarded| guarded.keys.iter().any(holds));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
-    }
-
-    /// A `.ollm` or `.git` below the project's own: it would make a project of the folder that it is in.
-    fn inner_project(&self, path: &Path, reach: Reach) -> Option<Hit> {
-        let inner = self.projects.iter().find_map(|project| path.strip_prefix(project).ok())?;
-        let parts = path::folded(inner);
-        let at = parts.iter().position(|part| part == ".ollm" || part == ".git").filter(|at| *at > 0)?;
-        let rest = parts.get(at + 1..).unwrap_or_default();
-        let git = parts.get(at).is_some_and(|part| part == ".git");
-        let decides = !git
-            || (reach != Reach::Tree
-                && (rest.is_empty() || rest.first().is_some_and(|part| part == "hooks" || part == "config")));
-        decides.then(|| Hit::Perhaps(path.to_owned()))
-    }
-
-    /// Whether a folder below the project becomes a project.
-    pub(super) fn new_project(&self, field: &Field, place: &Place) -> bool {
-        let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
-        field.open() || place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)))
     }
 
     /// Whether a search may find something protected and change it.

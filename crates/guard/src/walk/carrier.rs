@@ -92,8 +92,12 @@ pub(super) const XARGS: Carrier = carrier(
     0,
 );
 
-pub(super) const PARALLEL: Carrier =
-    carrier("parallel", "0kmqtuXa:C:I:j:L:n:N:P:S:", &["bar", "jobs=", "keep-order"], 0);
+pub(super) const PARALLEL: Carrier = carrier(
+    "parallel",
+    "0kmqtuXa:C:I:j:L:n:N:P:S:",
+    &["bar", "joblog=", "jobs=", "keep-order", "results=", "tmpdir="],
+    0,
+);
 
 pub(super) const WATCH: Carrier = carrier(
     "watch",

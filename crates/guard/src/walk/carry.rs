@@ -4,7 +4,10 @@ use std::{path::Path, sync::OnceLock};
 
 use super::{
     Deed, Feed, Run, Walker,
-    carrier::{COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, verb_of_runner},
+    carrier::{
+        COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, is_cluster,
+        verb_of_runner,
+    },
     shells::SHELLS,
 };
 use crate::{
@@ -104,6 +107,9 @@ impl Walker {
             }
         }
         let name = own.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
+        // Its own options may name files; all that `sudo -e` is given are files to edit.
+        let edits = name == "sudo" && own.iter().any(|arg| is_cluster(&arg.text, 'e') || arg.text == "--edit");
+        self.work(name.to_string(), if edits { fields } else { &own }, &Feed::Nothing);
         // The word behind an option that is not known may be its value, and the command begin later.
         self.guess_run(&name, if carried.known { &own } else { fields }, feed, depth + 1);
         self.covered |= !carried.known;
@@ -118,7 +124,11 @@ impl Walker {
             "alias" | "hash" => self.alias(&name, args, depth),
             "watch" => self.text(&fields.skip(carried(fields, &WATCH).at), "watch", depth),
             "parallel" => self.parallel(fields, depth),
-            "su" | "runuser" | "script" | "sg" | "flock" | "nix-shell" => self.text_option(&name, fields, feed, depth),
+            "script" => {
+                self.text_option(&name, fields, feed, depth);
+                self.work(name, fields, feed);
+            }
+            "su" | "runuser" | "sg" | "flock" | "nix-shell" => self.text_option(&name, fields, feed, depth),
             "at" | "batch" | "crontab" => {
                 self.scheduled(args, feed, depth);
                 self.work(name, fields, feed);
@@ -257,7 +267,9 @@ impl Walker {
     }
 
     fn parallel(&mut self, fields: &Tail, depth: usize) {
-        let rest = fields.iter().skip(carried(fields, &PARALLEL).at);
+        let at = carried(fields, &PARALLEL).at;
+        self.work("parallel".to_owned(), &fields.head(at), &Feed::Nothing);
+        let rest = fields.iter().skip(at);
         let mut command: Fields = rest.take_while(|field| !field.text.starts_with(":::")).cloned().collect();
         if command.is_empty() {
             return self.unclear(format!("which program runs is not written out: {}", show(fields)));

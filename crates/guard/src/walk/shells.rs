@@ -127,6 +127,10 @@ impl Walker {
 
     /// Programs that take shell text behind an option, and sometimes a command instead.
     pub(super) fn text_option(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
+        if name == "flock" {
+            // The file comes into being.
+            self.work(name.to_owned(), &fields.head(carried(fields, &FLOCK).at), &Feed::Nothing);
+        }
         let flags: &[&str] = if name == "nix-shell" { &["--run", "--command"] } else { &["-c", "--command"] };
         let is_flag = |field: &Field| field.known().is_some_and(|text| flags.contains(&text) || is_cluster(text, 'c'));
         if let Some(text) = fields.iter().position(is_flag).and_then(|at| fields.get(at + 1)) {

@@ -47,7 +47,10 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
             continue;
         }
         let name = inside(&destination, source);
-        touches.push(if deep || links { Touch::Whole(name) } else { Touch::Content(name) });
+        if deep || links {
+            touches.push(Touch::Whole(name.clone()));
+        }
+        touches.push(Touch::Content(name));
     }
     if replaces {
         touches.push(Touch::Whole(destination));

@@ -1,6 +1,8 @@
 //! Which files `git` changes.
 
-use super::{Touch, each, operands, values};
+mod settings;
+
+use super::{Touch, each, operands, unpacked};
 use crate::{
     field::{Field, Fields},
     path, program,
@@ -28,7 +30,7 @@ pub(crate) fn git_folders(args: &[Field]) -> Fields {
 const GIT_VERBS: &[&str] = &[
     "checkout", "restore", "rm", "mv", "apply", "am", "config", "worktree", "clone", "init", "clean", "reset", "switch",
     "stash", "merge", "pull", "rebase", "revert", "cherry-pick", "read-tree", "checkout-index", "sparse-checkout",
-    "submodule", "subtree",
+    "submodule", "subtree", "bundle",
 ];
 
 /// Where the verb stands: the first operand, or one that may be it where that is not known.
@@ -52,15 +54,22 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
     match verb {
         Some("init") => {
             folders.extend(rest.into_iter().next());
-            return each(folders, Touch::Project);
+            let written = each(folders.clone(), Touch::Content);
+            return written.into_iter().chain(each(folders, Touch::Project)).collect();
         }
-        Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
+        Some("bundle") if rest.first().is_some_and(|verb| verb.text == "create") => {
+            return each(rest.into_iter().skip(1).take(1), Touch::Content);
+        }
+        Some("clone") => return cloned(run, &rest),
+        Some("submodule") if rest.first().is_some_and(|verb| verb.text == "add") => {
+            return cloned(run, rest.get(1..).unwrap_or_default());
+        }
         _ => {}
     }
     // In another folder, files are replaced that are not named here.
     let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
     let mut touches = match verb {
-        Some("config") => each(git_settings(run, &rest), Touch::Content),
+        Some("config") => settings::touches(run, &rest),
         // Only the index changes.
         Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
         Some("mv" | "rm") => each(rest, Touch::Whole),
@@ -70,22 +79,21 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
         }
         _ => Vec::new(),
     };
-    if verb != Some("config") {
+    if !matches!(verb, Some("config" | "bundle")) {
         touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
     }
     touches
 }
 
-/// The file that `git config` writes, and the hooks if it says where they are.
-fn git_settings(run: &Run, rest: &[Field]) -> Fields {
-    let mut files = values(&run.args, &["--file"]);
-    files.extend(run.args.windows(2).filter_map(|pair| match pair {
-        [option, file] if option.text == "-f" => Some(file.clone()),
-        _ => None,
-    }));
-    let key = rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath"));
-    files.extend((key && rest.len() > 1).then(|| Field::literal(".git/hooks")));
-    files
+/// The folder that a repository is put into: the one that is named, or the last part of its address.
+fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
+    let Some(address) = rest.first() else { return Vec::new() };
+    let named = || {
+        let name = address.text.trim_end_matches('/').trim_end_matches(".git").rsplit(['/', ':']).next();
+        Field::literal(name.unwrap_or_default())
+    };
+    let folders = if rest.len() > 1 { rest.iter().skip(1).cloned().collect() } else { vec![named()] };
+    unpacked(run, folders)
 }
 
 fn joined(folder: &Field, file: &Field) -> Field {

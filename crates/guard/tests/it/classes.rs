@@ -419,3 +419,14 @@ fn a_reason_says_what_may_run() {
     assert_eq!(verdict.flow, Flow::Ask);
     assert_eq!(verdict.reasons, ["removes or changes the home folder: rm -rf /home/ada"]);
 }
+
+#[test]
+fn s09_a_file_tool_makes_no_repository_of_another_kind() {
+    let write = |path: &str| tampering(&call("write_file", json!({ "path": path, "content": "" })), &shelter()).flow;
+    for path in [".git", ".git/commondir", ".git/config.worktree", "sub/.git", "sub/.git/HEAD", "sub/.git/refs/x"] {
+        assert!(write(path) >= Flow::Ask, "{path}");
+    }
+    for path in [".gitignore", ".gitattributes", "sub/.gitkeep", "src/git/HEAD"] {
+        assert_eq!(write(path), Flow::NoOpinion, "{path}");
+    }
+}

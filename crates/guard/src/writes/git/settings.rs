@@ -1,0 +1,79 @@
+//! What `git config` changes: a file, and what `git` runs by itself later.
+
+use super::super::{Touch, each, options, values};
+use crate::{
+    field::{Field, Fields},
+    program::{Files, Program},
+    walk::Run,
+};
+
+/// Sections of which every key names a program or a file of settings.
+const SECTIONS: &[&str] = &["alias", "browser", "hook", "include", "includeif", "man", "pager"];
+
+/// Keys of `core`, and those with a section of their own, that name a program or a folder of programs.
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "core.alternaterefscommand", "core.askpass", "core.editor", "core.fsmonitor", "core.gitproxy", "core.pager",
+    "core.sshcommand", "core.worktree", "diff.external", "extensions.worktreeconfig", "init.templatedir",
+    "interactive.difffilter", "sequence.editor", "uploadpack.packobjectshook", "web.browser",
+];
+
+/// The last parts of keys that name a program, whatever stands before them.
+#[rustfmt::skip]
+const LAST_PARTS: &[&str] = &[
+    "allow", "clean", "cmd", "command", "defaultkeycommand", "driver", "headercmd", "helper", "insteadof", "path", "process",
+    "program", "receivepack", "sendmailcmd", "smtpserver", "smudge", "textconv", "tocmd", "cccmd", "update", "uploadpack",
+    "vcs",
+];
+
+/// The file that it writes, the hooks if it says where they are, and the settings if one of them runs a program.
+pub(super) fn touches(run: &Run, rest: &[Field]) -> Vec<Touch> {
+    let mut files: Fields = values(&run.args, &["--file"]);
+    files.extend(run.args.windows(2).filter_map(|pair| match pair {
+        [option, file] if option.text == "-f" => Some(file.clone()),
+        _ => None,
+    }));
+    let elsewhere = !files.is_empty();
+    let mut touches = each(files, Touch::Content);
+    let rest = match rest {
+        [verb, ..] if matches!(verb.text.as_str(), "get" | "list") => return touches,
+        [verb, rest @ ..] if verb.text == "set" => rest,
+        rest => rest,
+    };
+    let reads = options(&run.args).any(|option| option.starts_with("--get") || matches!(option, "--list" | "-l"));
+    if reads || elsewhere {
+        return touches;
+    }
+    if rest.len() > 1 && rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath")) {
+        touches.push(Touch::Content(Field::literal(".git/hooks")));
+    }
+    let edits = options(&run.args).any(|option| matches!(option, "-e" | "--edit"));
+    if edits || matches!(rest, [key, value, ..] if runs(key, value)) {
+        touches.push(Touch::Perhaps(Field::literal(".git/config")));
+    }
+    touches
+}
+
+/// Whether `git` would run what this key is set to, and it is more than a program that reads.
+fn runs(key: &Field, value: &Field) -> bool {
+    let name = key.text.to_ascii_lowercase();
+    let Some((section, _)) = name.split_once('.') else { return key.open() };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let named = SECTIONS.contains(&section) || KEYS.contains(&name.as_str()) || LAST_PARTS.contains(&last);
+    let plain = value.known().is_some_and(|value| match section {
+        "alias" => !value.trim_start().starts_with('!'),
+        "include" | "includeif" => false,
+        _ => is_usual(value),
+    });
+    key.open() || named && !plain
+}
+
+/// Whether a value switches something, or is a pager or an editor as people set it.
+fn is_usual(value: &str) -> bool {
+    const EDITORS: &[&str] = &["code", "emacs", "nano", "nvim", "subl", "vi", "vim"];
+    let first = value.split_whitespace().next().unwrap_or_default();
+    let program = Program::of(first);
+    let known = program.only_reads && program.files == Files::Known || EDITORS.contains(&first);
+    let simple = !value.contains([';', '|', '&', '$', '`', '>', '<', '(', '/', '\n']);
+    simple && (known || matches!(value, "" | "true" | "false" | "cache" | "store" | "osxkeychain" | "manager"))
+}
