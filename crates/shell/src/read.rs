@@ -160,9 +160,7 @@ impl Lexer {
         if !self.at_end() {
             return self.wrong("an operator");
         }
-        if !self.documents_read() {
-            return Err(Unreadable::Unclosed { opened: "a here-document", at: self.offset() });
-        }
+        self.read_documents()?;
         Ok(list)
     }
 
@@ -462,10 +460,6 @@ impl Lexer {
             }
             let Some(mut word) = self.word()? else { break };
             let text = bare(&word);
-            if matches!(self.at(0), '<' | '>') && text.is_some_and(|text| text.starts_with('{') && text.ends_with('}'))
-            {
-                self.unclear_at("a redirection of an unusual descriptor", word.span.start);
-            }
             if self.at(0) == '(' && !words.is_empty() && text.is_some_and(|text| text.ends_with('=')) {
                 let array = self.array()?;
                 word.pieces.push(Piece::Opaque(array.into_iter().fold(Word::default(), joined)));

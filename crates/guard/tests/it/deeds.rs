@@ -216,7 +216,7 @@ fn c01_every_simple_command_is_found() {
             "echo 'unbalanced",
             "echo $(",
             "if true; then",
-            "cat <<EOF\nno end",
+            "cat {x}<<EOF\nno end",
             "f(){",
             ")",
             "coproc X { rm -rf ~; }",

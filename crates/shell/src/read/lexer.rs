@@ -277,11 +277,6 @@ impl Lexer {
         }
     }
 
-    /// Whether no here-document is still waiting for its text.
-    pub(super) fn documents_read(&self) -> bool {
-        self.pending.is_empty()
-    }
-
     pub(super) fn waiting(&self) -> usize {
         self.pending.len()
     }
@@ -419,6 +414,9 @@ impl Lexer {
         while self.at(digits).is_ascii_digit() {
             digits += 1;
         }
+        if self.names_descriptor() {
+            return self.wrong("a redirection of a named descriptor, of which only some shells know");
+        }
         let input = digits == 0 || (digits == 1 && self.at(0) == '0');
         if matches!(self.at(digits), '<' | '>') && !(self.at(digits + 1) == '(' && digits == 0) {
             if digits > 1 {
@@ -457,6 +455,16 @@ impl Lexer {
             return Ok(Some(Redirect::Read { file: self.target()?, input, writes }));
         }
         self.wrong("a redirection")
+    }
+
+    /// Whether `{name}<` or the like stands here: for other shells it is a word before a redirection.
+    fn names_descriptor(&self) -> bool {
+        let is_name = |next: char| next == '_' || next.is_ascii_alphanumeric();
+        let mut length = 1;
+        while is_name(self.at(length)) {
+            length += 1;
+        }
+        self.at(0) == '{' && length > 1 && self.at(length) == '}' && matches!(self.at(length + 1), '<' | '>')
     }
 
     fn target(&mut self) -> Parsed<Word> {
@@ -499,7 +507,7 @@ impl Lexer {
     }
 
     /// Reads the here-documents of the line that just ended.
-    fn read_documents(&mut self) -> Parsed<()> {
+    pub(super) fn read_documents(&mut self) -> Parsed<()> {
         let named = self.pending.front().map(|pending| pending.place);
         let line = named.and_then(|place| self.letters.get(place..self.place.saturating_sub(1)));
         if line.unwrap_or_default().iter().any(|letter| letter.next == '\n') {
@@ -524,8 +532,10 @@ impl Lexer {
     fn document(&mut self, pending: &Pending) -> Parsed<Vec<Letter>> {
         let mut text = Vec::new();
         loop {
+            // Shells warn, and take the end of the text for its end.
             if self.at_end() {
-                return Err(Unreadable::Unclosed { opened: "a here-document", at: self.offset() });
+                self.unclear("a here-document that is never closed");
+                return Ok(text);
             }
             let mut line = self.line(pending);
             if line.iter().map(|letter| letter.next).eq(pending.delimiter.chars()) {
