@@ -525,7 +525,7 @@ mod tests {
             "if true; then :",
             "case x in x) :",
             "echo $[1]",
-            "cat <<END\n",
+            "cat {x}<<END\n",
             &deep,
             &deep_code,
             &deep_word,
