@@ -15,7 +15,7 @@ use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, loads_code, rewr
 
 /// Something that may run, with the program that runs it.
 ///
-/// Only [`Trust::trust`] makes one, so running what nobody approved does not compile:
+/// Only [`Trust::trust`](crate::Trust::trust) makes one, so running what nobody approved does not compile:
 ///
 /// ```compile_fail,E0451
 /// use std::sync::Arc;
