@@ -38,12 +38,14 @@ pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
 /// of one, needs a moment to close the file.
-const BUSY_PAUSES: [Duration; 5] = [
+const BUSY_PAUSES: [Duration; 7] = [
     Duration::from_millis(1),
     Duration::from_millis(2),
     Duration::from_millis(4),
     Duration::from_millis(8),
     Duration::from_millis(16),
+    Duration::from_millis(32),
+    Duration::from_millis(64),
 ];
 
 /// The released programs of this process that still run. Which children are ours to end is a matter of the whole process.
@@ -173,8 +175,8 @@ impl Children {
             command.current_dir(cwd);
         }
         command.stdin(platform::filled(&job.stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn()?;
-        lock(&RELEASED).push(child);
+        let child = while_busy(|_| true, || command.spawn().map_err(|error| (Stage::Exec, error)));
+        lock(&RELEASED).push(child.map_err(|(_, error)| error)?);
         Ok(())
     }
 
@@ -250,19 +252,9 @@ impl Children {
         let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
         let guard = self.guard().map_err(|error| (Stage::Guard, error))?;
         let pipes = Pipes::open().map_err(|error| (Stage::Pipe, error))?;
-        let mut pauses = BUSY_PAUSES.iter();
-        loop {
-            match start(launcher, job, &pipes, &guard) {
-                Ok(started) => return Ok((started, pipes)),
-                Err((Stage::Exec, error)) if busy(&error) => match pauses.next() {
-                    Some(pause) if started.elapsed() + *pause < job.limits.timeout => {
-                        thread::sleep(*pause);
-                    }
-                    _ => return Err((Stage::Exec, error)),
-                },
-                Err(failure) => return Err(failure),
-            }
-        }
+        let in_time = |pause| started.elapsed() + pause < job.limits.timeout;
+        let started = while_busy(in_time, || start(launcher, job, &pipes, &guard))?;
+        Ok((started, pipes))
     }
 
     fn guard(&self) -> io::Result<Arc<Guard>> {
@@ -332,8 +324,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn busy(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ExecutableFileBusy
+/// Starts a program, again and again for a moment while somebody still has it open for writing.
+fn while_busy<T>(may_pause: impl Fn(Duration) -> bool, mut start: impl FnMut() -> Started<T>) -> Started<T> {
+    let mut pauses = BUSY_PAUSES.iter();
+    loop {
+        match start() {
+            Err((Stage::Exec, error)) if error.kind() == io::ErrorKind::ExecutableFileBusy => match pauses.next() {
+                Some(pause) if may_pause(*pause) => thread::sleep(*pause),
+                _ => return Err((Stage::Exec, error)),
+            },
+            started => return started,
+        }
+    }
 }
 
 fn copy(error: &io::Error) -> io::Error {

@@ -84,7 +84,7 @@ impl<'a> Expander<'a> {
     /// What a command writes into the pipe behind it.
     pub(super) fn output_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
-        let input = self.input_of(command, input);
+        let input = self.input_of(command, input, far);
         let name = words.first().and_then(|word| literal(word));
         if name.is_some_and(|name| !is_known_output(&path::base_name(&name), &input)) {
             return Feed::Pipe;
@@ -95,13 +95,13 @@ impl<'a> Expander<'a> {
     }
 
     /// What a command reads: the pipe before it, or the text that stands behind it.
-    fn input_of(&self, command: &'a Command, input: Feed) -> Feed {
+    fn input_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         use ollm_shell::Redirect::{Document, Duplicate, Read, Text};
         let mut feed = input;
         for redirect in &command.redirects {
             feed = match redirect {
                 Text { input: true, .. } | Document { input: true, .. } => {
-                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word)).map(Arc::from))
+                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word, far)).map(Arc::from))
                 }
                 Read { input: true, .. } | Duplicate { input: true, .. } => Feed::Pipe,
                 _ => feed,
@@ -111,11 +111,11 @@ impl<'a> Expander<'a> {
     }
 
     /// The text of a here-document or a here-string, when it is known.
-    pub(super) fn fed_text(&self, word: &'a Word) -> Option<String> {
+    pub(super) fn fed_text(&self, word: &'a Word, far: usize) -> Option<String> {
         if word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_))) {
             return literal(word);
         }
-        let ways = self.word(word, 0);
+        let ways = self.word(word, far);
         let [fields] = ways.as_slice() else { return None };
         let [field] = fields.as_slice() else { return None };
         field.known().map(str::to_owned)

@@ -219,7 +219,7 @@ impl<'a> Scene<'_, 'a> {
                 let Some(word) = redirect.word() else { return };
                 self.substitutions([word], depth);
                 if *input {
-                    let text = self.expander(feed).fed_text(word);
+                    let text = self.expander(feed).fed_text(word, 0);
                     *feed = Feed::Text(text.map(Arc::from));
                 }
             }

@@ -324,3 +324,18 @@ fn without_a_home_a_tilde_is_not_known() {
     assert_eq!(judge("rm -rf $HOME/x"), Flow::Ask);
     assert_eq!(judge("rm -rf build"), Flow::NoOpinion);
 }
+
+#[test]
+fn a_variable_that_is_made_of_itself_ends_the_search_for_its_value() {
+    for made in [
+        "$(cat <<< $x)",
+        "$(cat <<< \"$x\" | tee y)",
+        "$(cat <<E\n$x\nE\n)",
+        "$(echo $x)",
+        "`ls $x`",
+        "${x:-$(cat <<< $x)}",
+    ] {
+        let command = format!("x={made}; rm -rf $x; cat <<< $x > $x; rm -rf /");
+        assert_eq!(first(&command).flow, Flow::Block, "{command}");
+    }
+}
