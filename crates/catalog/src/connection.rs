@@ -15,7 +15,7 @@ mod import;
 pub(crate) mod written;
 
 pub use calls::{asks_us, called_programs};
-use calls::{calls, is_own_entry};
+use calls::{is_own_entry, leads_to_us};
 pub use files::{WrittenFile, in_home, written_by_user, written_in_project};
 pub use import::Imported;
 

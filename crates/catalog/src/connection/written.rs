@@ -10,7 +10,7 @@ use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
 
 use super::filter::Filter;
-use super::{HOOKS, WrittenFile, calls, items, pair, structure, text};
+use super::{HOOKS, WrittenFile, items, leads_to_us, pair, structure, text};
 use crate::node::{Cursor, Node};
 
 /// A hook as an entry of ours.
@@ -69,7 +69,7 @@ pub(crate) fn each(
 
 /// The hook that a program with this text is, by the name of its file; none where that is no event of the agent, or it asks us.
 pub(crate) fn program(file: &WrittenFile, text: &str, agent: &AgentDialect) -> Option<WrittenHook> {
-    if calls(text).next().is_some() {
+    if leads_to_us(text) {
         return None;
     }
     let name = file.path.file_name()?.to_str()?;
@@ -190,7 +190,7 @@ impl Handler<'_> {
                 self.quoted(std::iter::once(line).chain(words))
             }
         };
-        let is_ours = calls(&line).next().is_some();
+        let is_ours = leads_to_us(&line);
         let line = self.with_folder(line)?;
         Ok((!is_ours).then(|| json!({"type": "shell", "command": line})))
     }

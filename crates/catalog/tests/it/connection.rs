@@ -94,6 +94,7 @@ fn a_text_asks_us_where_our_program_is_called_for_that_agent() {
         ("'/my tools/ollm' hook run Stop --from claude --within 600s", "/my tools/ollm"),
         ("const line = \"'/my tools/ollm' hook run --from claude\";\n", "/my tools/ollm"),
         ("X=1 /opt/ollm-next hook run --from=claude", "/opt/ollm-next"),
+        ("#!/bin/sh\n/opt/renamed hook run --from claude\n", "/opt/renamed"),
         ("command -v ollm || exit 0; ollm hook run Stop --from claude", "ollm"),
         ("ollm hook run --from gemini; /opt/ollm hook run --from claude", "/opt/ollm"),
         ("{\"command\": \"/opt/ollm hook run --from claude\", \"timeout\": 5}", "/opt/ollm"),
@@ -105,7 +106,7 @@ fn a_text_asks_us_where_our_program_is_called_for_that_agent() {
         "ollm hook run --from claudette",
         "ollm hook run\n--from claude",
         "ollm hook runner --from claude",
-        "husky hook run --from claude",
+        "husky hook run claude",
         "ollm hook list --from claude",
     ] {
         assert!(!asks_us(text, "claude"), "{text}");
@@ -201,8 +202,14 @@ fn what_somebody_wrote_around_a_call_of_ours_is_theirs() {
         "/usr/bin/ollm hook run Stop --from claude | tee log",
         "/usr/bin/ollm hook run Stop --from claude; true",
         "/usr/bin/ollm hook run Stop --from gemini",
+        "/opt/renamed hook run Stop --from claude | tee log",
+        "/opt/renamed hook run Stop",
     ];
-    let ours = ["'/opt/my tools/ollm' hook run Stop --from claude --within 30s", "ollm hook run --from=claude"];
+    let ours = [
+        "'/opt/my tools/ollm' hook run Stop --from claude --within 30s",
+        "ollm hook run --from=claude",
+        "/opt/renamed hook run Stop --from claude --within 600s",
+    ];
     let lists = |lines: &[&str]| json!({"hooks": {"Stop": lines.iter().map(|line| entry(line)).collect::<Vec<_>>()}});
     let (text, form) = (lists(&[&theirs[..], &ours[..]].concat()).to_string(), claude.home.form);
     assert_eq!(own_entries(&text, "claude", form).unwrap().len(), ours.len());

@@ -51,6 +51,24 @@ fn hooks_of_an_agent_become_entries_of_ours_in_its_dialect() {
 }
 
 #[test]
+fn a_hook_that_asks_us_is_not_taken_over_whatever_our_program_is_called() {
+    let entry = |command: &str| json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+    for ours in [
+        "/opt/renamed hook run Stop --from claude --within 600s",
+        "'/my tools/renamed' hook run --from=gemini",
+        "FAST=1 /bin/ollm hook run Stop --from claude | tee log",
+    ] {
+        assert_eq!(imported("claude", &entry(ours)), Imported::default(), "{ours}");
+    }
+    for theirs in
+        ["/opt/renamed hook run Stop --from claude | tee log", "husky hook run", "echo ' hook run --from claude'"]
+    {
+        let found = imported("claude", &entry(theirs));
+        assert_eq!(found.hooks[0].1["action"]["command"], theirs, "{found:?}");
+    }
+}
+
+#[test]
 fn timeouts_are_read_in_the_agents_own_unit() {
     let groups = |timeout: u64, event: &str| json!({"hooks": {event: [{"hooks": [{"type": "command", "command": "x", "timeout": timeout}]}]}});
     let flat = |key: &str, timeout: u64, event: &str| json!({"hooks": {event: [{"type": "command", "command": "x", key: timeout}]}});

@@ -91,6 +91,28 @@ fn every_agent_is_connected_and_nothing_is_left_when_all_are_disconnected() {
 }
 
 #[test]
+fn entries_of_a_program_of_any_name_are_ours() {
+    let lab = Lab::new();
+    let before = files(&lab);
+    for agent in AGENTS {
+        assert_eq!(lab.run(&["connect", agent]).code, 0);
+    }
+    let renamed = lab.write_executable("bin/renamed", "#!/bin/sh\n");
+    for file in files(&lab) {
+        lab.write(&file, read(&lab, &file).replace(OLLM, renamed.to_str().unwrap()));
+    }
+    lab.write("home/.ollm/config.yaml", format!("hooks:\n  read: [{}]\n", AGENTS.join(", ")));
+    let list = lab.run(&["hook", "list", "--json"]).answer();
+    assert!(list.as_array().unwrap().iter().all(|hook| hook["source"] == "builtin"), "{list:#}");
+    for agent in AGENTS {
+        assert_eq!(status(&lab, agent)["links"][0]["state"], "connected", "{agent}");
+    }
+    assert_eq!(lab.run(&["disconnect", "--all"]).code, 0);
+    fs::remove_file(renamed).unwrap();
+    assert_eq!(files(&lab), before);
+}
+
+#[test]
 fn trying_a_new_connection_fires_no_hook() {
     let lab = Lab::new();
     for event in ["session_start", "before_tool"] {
