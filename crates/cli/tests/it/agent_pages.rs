@@ -62,6 +62,12 @@ fn page(agent: &AgentDialect) -> String {
     let patience = agent.timeout.map_or("unknown".to_owned(), |timeout| format!("{timeout:?}"));
     let _ = writeln!(text, "How long {title} waits by itself: {patience}.\n");
     text.push_str(&table(agent, home));
+    if !agent.tells_files() {
+        text.push_str(
+            "\nA tool that has written a file fires `file_edited` as well. That a file is new is only known from a patch, which \
+             fires `file_created` and `file_deleted` too.\n",
+        );
+    }
     text.push_str("\n## What does not\n\n");
     text.push_str(&limits(agent, home));
     let _ = write!(

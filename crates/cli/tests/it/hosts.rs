@@ -1,6 +1,7 @@
 //! `ollm hook run --from HOST`: standard output, standard error and exit status are the host's contract, and nothing
 //! else is on either stream.
 
+mod files;
 mod tables;
 
 use tables::{HOSTS, SPEAKERS, Speaker};

@@ -13,6 +13,7 @@ use crate::event::{Event, EventKind};
 use crate::verdict::Verdict;
 
 mod capability;
+mod changes;
 mod claude;
 mod cline;
 mod codex;

@@ -86,8 +86,16 @@ pub(crate) fn run<'a>(
                 ..manner
             };
             let verdict = match world {
-                Ok(world) => dispatch(&request.event, manner, world, output)
-                    .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
+                Ok(world) => {
+                    let files = agent.map(|agent| agent.file_events(&request)).unwrap_or_default();
+                    // Nothing can be refused any more about a file that was changed.
+                    let told = Manner { deaf: agent.map(|agent| agent.title), ..manner };
+                    // What keeps an event from being judged is told of the call itself.
+                    let told = files.iter().filter_map(|file| dispatch(file, told, world, output).ok());
+                    let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
+                    let judged = dispatch(&request.event, manner, world, output);
+                    told.then(judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict))
+                }
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
             };
             (request, verdict)
@@ -122,6 +130,17 @@ fn unjudged(why: &str, output: &mut Output) -> Verdict {
     let reason = format!("ollm cannot judge this event: {why}");
     output.tell(&reason);
     Verdict::block(reason)
+}
+
+/// What is left of a verdict that comes too late to decide anything: its words.
+fn report(late: Verdict) -> Verdict {
+    let refusal = if late.flow.continues() { Vec::new() } else { late.reasons };
+    Verdict {
+        messages: refusal.into_iter().chain(late.messages).collect(),
+        system_messages: late.system_messages,
+        context: late.context,
+        ..Verdict::default()
+    }
 }
 
 /// Without a folder no hook can be found and no path be judged. What can still be stopped is stopped.

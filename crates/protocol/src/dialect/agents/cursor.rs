@@ -49,6 +49,7 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
             "preToolUse",
             "postToolUse",
             "postToolUseFailure",
+            "afterFileEdit",
             "subagentStart",
             "subagentStop",
             "preCompact",

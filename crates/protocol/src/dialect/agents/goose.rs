@@ -40,6 +40,7 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
             "PreToolUse",
             "PostToolUse",
             "PostToolUseFailure",
+            "AfterFileEdit",
             "Stop",
         ],
         taste: Taste::ANYTHING,

@@ -1,0 +1,92 @@
+//! Files that a finished call of a tool changed: most agents have no event of their own for that.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::AgentDialect;
+use crate::dialect::Request;
+use crate::event::{COMMON, Event, EventKind};
+use crate::tool::{Effect, declared};
+
+/// What a patch says before the name of a file, and what becomes of that file.
+const MARKS: &[(&str, EventKind)] = &[
+    ("*** Add File: ", EventKind::FileCreated),
+    ("*** Update File: ", EventKind::FileEdited),
+    ("*** Delete File: ", EventKind::FileDeleted),
+    ("*** Move to: ", EventKind::FileCreated),
+];
+
+impl AgentDialect {
+    /// The events of files that a request tells of, as far as the agent is not asked to tell them by events of their own.
+    ///
+    /// A tool that writes a file edited it: that it was new is only known from a patch.
+    pub fn file_events(&self, request: &Request) -> Vec<Event> {
+        let call = &request.event;
+        if call.kind != EventKind::AfterTool || self.tells_files() || failed(call) {
+            return Vec::new();
+        }
+        let mut seen = HashSet::new();
+        let changes = changes(call).into_iter().filter(|change| seen.insert(*change));
+        changes.map(|(kind, path)| file_event(call, kind, path)).collect()
+    }
+
+    /// Whether it is told to ask us at an event of its own about files.
+    pub fn tells_files(&self) -> bool {
+        let is_file = |name: &&&str| self.events.iter().any(|event| event.name == **name && event.kind.is_file());
+        self.home.events.iter().any(|name| is_file(&name))
+    }
+}
+
+/// The same moment, with the number of the call.
+fn file_event(call: &Event, kind: EventKind, path: &str) -> Event {
+    let kept = COMMON.iter().map(|(name, _)| *name).chain(["call_id"]);
+    let kept = kept.filter_map(|name| Some((name, call.data.get(name)?.clone())));
+    Event::new(kind, kept.chain([("path", path.into())]))
+}
+
+/// The files that a call changed for certain, as its tool declares it.
+fn changes(call: &Event) -> Vec<(EventKind, &str)> {
+    if call.text("tool_name").and_then(declared).is_none() {
+        return Vec::new();
+    }
+    let effects = call.effects().into_iter().filter(|found| found.sure);
+    let texts = effects.filter_map(|found| Some((found.effect, found.text()?)));
+    texts
+        .flat_map(|(effect, text)| match effect {
+            Effect::WritesPath => vec![(EventKind::FileEdited, text)],
+            Effect::AppliesPatch => patched(text),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// The files of a patch.
+fn patched(patch: &str) -> Vec<(EventKind, &str)> {
+    let mut found: Vec<(EventKind, &str)> = Vec::new();
+    for line in patch.lines() {
+        let Some((mark, kind, path)) =
+            MARKS.iter().find_map(|(mark, kind)| Some((*mark, *kind, line.strip_prefix(mark)?.trim())))
+        else {
+            continue;
+        };
+        // A file that moves is gone from where it was.
+        if mark == "*** Move to: "
+            && let Some(last) = found.last_mut()
+        {
+            last.0 = EventKind::FileDeleted;
+        }
+        found.push((kind, path));
+    }
+    found
+}
+
+/// Whether a call came back with an error, wherever its agent says so.
+fn failed(call: &Event) -> bool {
+    let is_error = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+    let result = call.data.get("result");
+    let word = |name: &str| result.and_then(|result| result.get(name)?.as_str());
+    is_error(call.data.get("error"))
+        || is_error(result.and_then(|result| result.get("error")))
+        || ["result_type", "resultType"].into_iter().filter_map(word).any(|word| word != "success")
+}
