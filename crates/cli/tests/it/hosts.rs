@@ -2,6 +2,7 @@
 //! else is on either stream.
 
 mod files;
+mod sender;
 mod tables;
 
 use tables::{HOSTS, SPEAKERS, Speaker};
@@ -144,8 +145,12 @@ fn an_event_that_cannot_be_read_is_answered_in_the_form_of_the_event_it_was_name
     // At the end of a turn a refusal would only have the agent go on, without end.
     for (host, event) in [("claude", "Stop"), ("droid", "Stop"), ("gemini", "AfterAgent"), ("claude", "SessionEnd")] {
         let (code, stdout) = told(host, event);
-        assert!(code == 0 && matches!(stdout.trim(), "" | "{}"), "{host} {event}: {code} {stdout}");
+        let answer: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        let keys: Vec<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!((code, keys), (0, vec!["systemMessage"]), "{host} {event}: {stdout}");
+        assert!(stdout.contains("cannot judge this event"), "{stdout}");
     }
+    assert_eq!(told("cursor", "stop"), (0, "{}\n".to_owned()));
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod opencode;
 mod qwen;
 mod reply;
 mod schema;
+mod sender;
 mod windsurf;
 
 use home::Home;

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 use std::time::{Duration, Instant};
 
-use ollm_protocol::dialect::{OLLM, UnknownEvent};
+use ollm_protocol::dialect::{AgentDialect, OLLM, UnknownEvent, agent_named};
 use ollm_protocol::{Dialect, DialectError, ObjectEnd, Request};
 use serde_json::{Value, json};
 
@@ -26,6 +26,19 @@ pub(super) enum Unread {
     UnknownEvent(UnknownEvent),
     /// It makes no sense.
     Broken(String),
+    /// Another agent sent it than the one that was named.
+    Misdirected(Box<Misdirected>),
+}
+
+/// An event of another agent than the one that was named.
+#[derive(Debug)]
+pub(super) struct Misdirected {
+    /// The agent that sent it.
+    pub(super) sender: &'static AgentDialect,
+    /// The event, as that agent means it.
+    pub(super) request: Request,
+    /// What a person should know.
+    pub(super) why: String,
 }
 
 impl From<Unread> for Failure {
@@ -34,6 +47,7 @@ impl From<Unread> for Failure {
             Unread::Usage(failure) => return failure,
             Unread::UnknownEvent(unknown) => return unknown.into(),
             Unread::Broken(why) => why,
+            Unread::Misdirected(misdirected) => misdirected.why,
         };
         Failure::new(Kind::Configuration, why).hint(
             "an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}",
@@ -49,11 +63,25 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
         return Err(Unread::Usage(Failure::usage(message)));
     }
     let bytes = received(deadline).map_err(Unread::Broken)?;
-    let read = match name {
-        Some(name) => host.read_event_named(name, &bytes),
-        None => host.read_event(&bytes),
-    };
-    read.map_err(unread)
+    if let Some(name) = name {
+        return host.read_event_named(name, &bytes).map_err(unread);
+    }
+    let read = host.read_event(&bytes);
+    match misdirected(host, &bytes, read.as_ref().ok()) {
+        Some(misdirected) => Err(Unread::Misdirected(Box::new(misdirected))),
+        None => read.map_err(unread),
+    }
+}
+
+/// An event that another agent sent than the one that was named.
+fn misdirected(host: &dyn Dialect, bytes: &[u8], read: Option<&Request>) -> Option<Misdirected> {
+    let (sender, request) = agent_named(host.name())?.actual_sender(bytes, read)?;
+    let (title, name, from) = (sender.title, sender.name, host.name());
+    let why = format!(
+        "`{}` is an event of {title}, and the line that asks says `--from {from}`; `ollm connect {name}` writes the right line",
+        request.spelling.event
+    );
+    Some(Misdirected { sender, request, why })
 }
 
 /// The event that stands on the command line.

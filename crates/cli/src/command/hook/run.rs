@@ -71,7 +71,7 @@ pub(crate) fn run<'a>(
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
     output.silence();
-    let (request, verdict) = match request {
+    let (host, request, verdict) = match request {
         Ok(request) => {
             let agent = agent_named(host.name());
             if let (Ok(world), Some(agent)) = (&world, agent)
@@ -98,15 +98,21 @@ pub(crate) fn run<'a>(
                 }
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
             };
-            (request, verdict)
+            (host, request, verdict)
         }
         Err(Unread::Usage(failure)) => return Err(failure),
         // A newer host may know events that we do not: no hook can be for them.
-        Err(Unread::UnknownEvent(_)) => (nameless(), Verdict::default()),
+        Err(Unread::UnknownEvent(_)) => (host, nameless(), Verdict::default()),
         Err(Unread::Broken(why)) => {
             let request = named(arguments.event.as_deref(), host);
-            let verdict = if holds_up(&request.event) { unjudged(&why, output) } else { unheard(&why, output) };
-            (request, verdict)
+            let verdict = not_judged(&request.event, &why, output);
+            (host, request, verdict)
+        }
+        Err(Unread::Misdirected(found)) => {
+            let verdict = not_judged(&found.request.event, &found.why, output);
+            // Others have an event of this name, too; the way in which it is refused without one is the most common.
+            let request = if verdict.flow.refuses() { nameless() } else { found.request };
+            (found.sender as &dyn Dialect, request, verdict)
         }
     };
     let reply = host.write_verdict(&request, &verdict);
@@ -148,14 +154,13 @@ fn without_folder(event: &Event, failure: &Failure, output: &mut Output) -> Outc
     let told =
         event.text("cwd").map_or_else(String::new, |cwd| format!(", nor is `{cwd}`, the folder of the event, one"));
     let why = format!("{}{told}", failure.message);
-    let verdict = if holds_up(event) { unjudged(&why, output) } else { unheard(&why, output) };
-    Outcome::of(event.kind, verdict)
+    Outcome::of(event.kind, not_judged(event, &why, output))
 }
 
-/// What a person should know of an event that cannot be judged and holds nothing up.
-fn unheard(why: &str, output: &mut Output) -> Verdict {
-    output.tell(&format!("ollm cannot judge this event: {why}"));
-    Verdict::default()
+/// What holds something up is refused where it cannot be judged; of anything else a person is only told.
+fn not_judged(event: &Event, why: &str, output: &mut Output) -> Verdict {
+    let refusal = unjudged(why, output);
+    if holds_up(event) { refusal } else { report(refusal) }
 }
 
 /// Whether something does not happen when this event is refused. At the end of a turn the agent would only go on, again and

@@ -1,0 +1,57 @@
+//! A line that names another agent than the one that asks.
+
+use crate::lab::Lab;
+
+#[test]
+fn an_event_of_another_agent_than_the_one_that_was_named_is_noticed() {
+    let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": true}'");
+    let claude = |event: &str| {
+        format!(r#"{{"hook_event_name": "{event}", "session_id": "s", "tool_name": "x", "tool_input": {{}}}}"#)
+    };
+    let cline = r#"{"hookName": "tool_call", "taskId": "s", "tool_call": {"name": "run_commands", "input": {}}}"#;
+    let windsurf = r#"{"agent_action_name": "pre_run_command", "tool_info": {"command_line": "ls"}}"#;
+    for (from, event, sender) in [
+        ("claude", claude("BeforeTool"), "Gemini CLI"),
+        ("claude", claude("beforeSubmitPrompt"), "Cursor"),
+        ("gemini", claude("PreToolUse"), "Claude Code"),
+        ("cursor", claude("UserPromptSubmit"), "Claude Code"),
+        ("claude", windsurf.to_owned(), "Windsurf"),
+        ("cline", claude("PreToolUse"), "Claude Code"),
+    ] {
+        let ran = lab.event_from(from, &event);
+        let refused = ran.code == 2 && ran.stdout.is_empty();
+        assert!(refused && ran.stderr.contains(&format!("is an event of {sender}")), "{from} {event}: {ran:?}");
+    }
+    let ran = lab.event_from("claude", cline);
+    assert!(ran.answer()["cancel"] == true && ran.stdout.contains("an event of Cline"), "{ran:?}");
+    // Nothing is held up there, so the person is only told.
+    let ran = lab.event_from("claude", &claude("AfterTool"));
+    assert!(ran.code == 0 && ran.answer()["systemMessage"].as_str().unwrap().contains("of Gemini CLI"), "{ran:?}");
+    assert_eq!(
+        lab.run(&["connect", "--json"])
+            .answer()
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|agent| !agent["lastFired"].is_null())
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn an_event_that_a_newer_agent_may_well_have_is_not_taken_for_anothers() {
+    let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": true}'");
+    for (from, event) in [
+        ("claude", "BeforeModel"),
+        ("claude", "workspaceOpen"),
+        ("claude", "PreDream"),
+        ("droid", "PostToolUseFailure"),
+        ("gemini", "SubagentStart"),
+        ("codex", "PermissionDenied"),
+        ("cursor", "PostFileSave"),
+    ] {
+        let ran = lab.event_from(from, &format!(r#"{{"hook_event_name": "{event}", "session_id": "s"}}"#));
+        assert!(ran.code == 0 && matches!(ran.stdout.trim(), "" | "{}"), "{from} {event}: {ran:?}");
+    }
+}
