@@ -12,6 +12,7 @@ mod calls;
 mod files;
 mod filter;
 mod import;
+mod rule;
 pub(crate) mod written;
 
 pub use calls::{asks_us, called_programs};

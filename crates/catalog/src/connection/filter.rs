@@ -5,6 +5,8 @@ use ollm_protocol::dialect::agents::home::MatcherForm;
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Pick};
 use ollm_protocol::{EventKind, Matcher, Subject};
 
+use super::rule::Rule;
+
 /// When a hook runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Filter {
@@ -44,7 +46,9 @@ impl Filter {
             }
         }
         if let Some(rule) = rule {
-            filter.matcher = Some(ruled(rule, event, filter.matcher.as_deref())?);
+            let rule = ruled(rule, event, filter.matcher.as_deref())?;
+            filter.matcher = Some(rule.tool);
+            conditions.extend(rule.condition);
         }
         filter.condition = (!conditions.is_empty()).then(|| conditions.join(" && "));
         filter.checked()
@@ -139,16 +143,14 @@ fn told_apart(agent: &AgentDialect, event: &AgentEvent) -> Option<String> {
     Some(format!("!has(data.{field})"))
 }
 
-/// The matcher of a hook whose calls must fit a permission rule, too: only a rule about a whole tool can be one.
-fn ruled(rule: &str, event: &AgentEvent, matcher: Option<&str>) -> Result<String, String> {
-    if !matches!(event.kind, EventKind::BeforeTool | EventKind::AfterTool) {
+/// The permission rule that the calls of a hook must fit, too, where its matcher takes in the rule's tool.
+fn ruled(text: &str, event: &AgentEvent, matcher: Option<&str>) -> Result<Rule, String> {
+    if !matches!(event.kind, EventKind::BeforeTool | EventKind::AfterTool | EventKind::ApprovalRequest) {
         return Err("has a permission rule in `if` at an event without a tool, where it never runs".to_owned());
     }
-    let tool = rule.trim();
-    let tool = tool.strip_suffix("(*)").unwrap_or(tool);
-    let is_name = !tool.is_empty() && tool.chars().all(|letter| letter.is_ascii_alphanumeric());
-    if is_name && matcher.is_none_or(|matcher| matcher == tool) {
-        return Ok(tool.to_owned());
-    }
-    Err(format!("has the permission rule `{rule}` in `if`, which only its agent can judge; write it as a matcher"))
+    let takes = |rule: &Rule| matcher.is_none_or(|matcher| matcher.split('|').any(|name| name == rule.tool));
+    let rule = Rule::read(text).filter(|_| event.kind != EventKind::ApprovalRequest).filter(takes);
+    rule.ok_or_else(|| {
+        format!("has the permission rule `{text}` in `if`, which only its agent can judge; write it as a matcher and a condition")
+    })
 }

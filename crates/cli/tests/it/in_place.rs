@@ -70,6 +70,15 @@ fn a_hook_of_one_agent_runs_under_all_others_imported_and_in_place() {
 }
 
 #[test]
+fn a_permission_rule_holds_under_every_agent() {
+    let lab = reading("claude");
+    let hook = json!({"type": "command", "command": "echo no >&2; exit 2", "if": "Bash(git push:*)"});
+    lab.write(CLAUDE, json!({"hooks": {"PreToolUse": [{"matcher": "Edit|Bash", "hooks": [hook]}]}}).to_string());
+    assert_eq!(call(&lab, "gemini", "cd a && git push").answer(), json!({"decision": "deny", "reason": "no"}));
+    assert_eq!(call(&lab, "gemini", "git status").stdout, "");
+}
+
+#[test]
 fn a_hook_in_place_is_listed_shown_planned_and_switched_but_edited_where_it_is() {
     let lab = reading("claude");
     lab.write(CLAUDE, guard());
