@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
     Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
-    Severity, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Severity, Snapshots, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
@@ -135,7 +135,9 @@ impl App {
         let stay = LoadOptions::short(world);
         let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world, &stay.guards)).flatten();
         let places = readable(world, refused_by.as_deref());
-        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
+        let folder = world.snapshots();
+        let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
+        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment, snapshots);
         App::new(world, Positions::OnDemand, found, LoadOptions { asked_by, refused_by, ..stay })
     }
 

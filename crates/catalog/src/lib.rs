@@ -51,8 +51,8 @@ pub use extension::{
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
-pub use format::{Form, Moment};
-pub use load::{Catalog, Positions, Undeclared, files_in_place, load, load_for};
+pub use format::Form;
+pub use load::{Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for};
 pub use mcp::{
     Address, EditError as ServerEditError, Keys as ServerKeys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, Oauth, Pairs,
     SERVER_KEYS, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, Transport, add_server, check_server, expand,
