@@ -14,6 +14,17 @@ pub(super) struct Filter {
     pub(super) condition: Option<String>,
 }
 
+/// What a hook says about when it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// Its matcher.
+    pub(super) matcher: Option<&'a str>,
+    /// What a matcher means.
+    pub(super) form: MatcherForm,
+    /// The permission rule that a call must fit, too.
+    pub(super) rule: Option<&'a str>,
+}
+
 /// What an agent compares the matcher of a hook with.
 enum Compared {
     /// The name of the tool, or the type of a notification, as our matchers do.
@@ -27,20 +38,16 @@ enum Compared {
 }
 
 impl Filter {
-    /// The filter of a hook with this matcher, and this rule that a call must fit, too.
-    pub(super) fn of(
-        agent: &AgentDialect,
-        event: &AgentEvent,
-        matcher: Option<&str>,
-        rule: Option<&str>,
-    ) -> Result<Filter, String> {
+    /// The filter of a hook for an event.
+    pub(super) fn of(agent: &AgentDialect, event: &AgentEvent, wanted: Wanted<'_>) -> Result<Filter, String> {
+        let Wanted { matcher, form, rule } = wanted;
         let matcher = matcher.map(str::trim).filter(|matcher| !matches!(*matcher, "" | "*" | ".*"));
         let mut filter = Filter { matcher: own_tool(event)?, condition: None };
         let mut conditions: Vec<String> = told_apart(agent, event).into_iter().collect();
         match (matcher, compared(agent, event)) {
             (None, _) | (Some(_), Compared::Nothing) => {}
-            (Some(matcher), Compared::Subject) => filter.matcher = Some(subject(matcher, agent)),
-            (Some(matcher), Compared::Field(field)) => conditions.push(field_condition(matcher, agent, field)),
+            (Some(matcher), Compared::Subject) => filter.matcher = Some(subject(matcher, form)),
+            (Some(matcher), Compared::Field(field)) => conditions.push(field_condition(matcher, form, field)),
             (Some(matcher), Compared::Other) => {
                 return Err(format!("has the matcher `{matcher}`, which means nothing at events of other agents"));
             }
@@ -110,24 +117,40 @@ fn names(matcher: &str) -> Option<Vec<&str>> {
     matcher.chars().all(plain).then(|| matcher.split(['|', ',']).map(str::trim).collect())
 }
 
-fn expression(matcher: &str, agent: &AgentDialect) -> String {
-    match agent.home.written.matcher {
+fn expression(matcher: &str, form: MatcherForm) -> String {
+    match form {
         MatcherForm::Within => matcher.to_owned(),
-        MatcherForm::Whole => format!("^(?:{matcher})$"),
+        MatcherForm::Whole | MatcherForm::Names => format!("^(?:{matcher})$"),
     }
 }
 
-/// A matcher of ours. Plain names mean the tool in every agent's vocabulary; anything else is a regular expression.
-fn subject(matcher: &str, agent: &AgentDialect) -> String {
-    names(matcher).map_or_else(|| format!("re:{}", expression(matcher, agent)), |names| names.join("|"))
+/// A matcher of ours. Plain names mean the tool in every agent's vocabulary.
+fn subject(matcher: &str, form: MatcherForm) -> String {
+    match (names(matcher), form) {
+        (Some(names), _) => names.join("|"),
+        (None, MatcherForm::Names) => named(matcher),
+        (None, form) => format!("re:{}", expression(matcher, form)),
+    }
+}
+
+/// A name with stars, or tools of a server.
+fn named(matcher: &str) -> String {
+    let name = match matcher.strip_prefix('@').map(|server| server.split_once('/').ok_or(server)) {
+        None => matcher.to_owned(),
+        Some(Err("builtin")) => "builtin:*".to_owned(),
+        Some(Err(server)) => format!("mcp__{server}__*"),
+        Some(Ok((server, tool))) => format!("mcp__{server}__{tool}"),
+    };
+    let is_start = !name.trim_end_matches('*').contains('*');
+    if is_start { name } else { format!("re:^{}$", name.replace('*', ".*")) }
 }
 
 /// A condition on a field; where an agent does not tell it, the hook runs.
-fn field_condition(matcher: &str, agent: &AgentDialect, field: &str) -> String {
+fn field_condition(matcher: &str, form: MatcherForm, field: &str) -> String {
     let is_text = matches!(field, "args.command" | "prompt" | "path");
     let fits = match names(matcher).filter(|_| !is_text) {
         Some(names) => format!("data.{field} in {}", serde_json::json!(names)),
-        None => format!("data.{field}.matches({})", serde_json::json!(expression(matcher, agent))),
+        None => format!("data.{field}.matches({})", serde_json::json!(expression(matcher, form))),
     };
     format!("(!has(data.{field}) || {fits})")
 }

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use ollm_protocol::EventKind;
-use ollm_protocol::dialect::agents::home::{Form, OwnFolder, WrittenForm};
+use ollm_protocol::dialect::agents::home::{Form, MatcherForm, OwnFolder, WrittenForm};
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent};
 use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
 
-use super::filter::Filter;
+use super::filter::{Filter, Wanted};
 use super::{HOOKS, WrittenFile, items, leads_to_us, pair, structure, text};
 use crate::node::{Cursor, Node};
 
@@ -33,26 +33,31 @@ pub(crate) fn each(
     visit: Visitor<'_>,
 ) -> Result<(), String> {
     let switch = Switch::of(root.node);
-    if agent.home.written.form == WrittenForm::Triggers {
-        let Some(hooks) = root.get(HOOKS) else { return Ok(()) };
-        if !matches!(hooks.node, Node::List(_)) {
-            return Err(format!("`{HOOKS}` is {}, not a list", hooks.node.kind()));
+    let wrapped = root.get(HOOKS);
+    let (mut form, mut matcher) = (agent.home.written.form, agent.home.written.matcher);
+    if form == WrittenForm::Triggers {
+        let Some(hooks) = &wrapped else { return Ok(()) };
+        match hooks.node {
+            Node::List(_) => {
+                for hook in hooks.items() {
+                    let name = text(hook.node, "trigger").unwrap_or_default();
+                    Handler { agent, file, switch, name, group: None, matcher, at: &hook }.show(visit);
+                }
+                return Ok(());
+            }
+            // The configuration of an agent.
+            Node::Map(_) => (form, matcher) = (WrittenForm::Flat, MatcherForm::Names),
+            other => return Err(format!("`{HOOKS}` is {}, neither a list nor an object", other.kind())),
         }
-        for hook in hooks.items() {
-            let name = text(hook.node, "trigger").unwrap_or_default();
-            Handler { agent, file, switch, name, group: None, at: &hook }.show(visit);
-        }
-        return Ok(());
     }
     structure(root.node)?;
-    let wrapped = root.get(HOOKS);
     // Some files are nothing but events.
     let is_bare = || root.entries().all(|(key, _)| agent.events.iter().any(|event| event.name == key));
     let Some(events) = wrapped.as_ref().or_else(|| is_bare().then_some(root)) else { return Ok(()) };
     for (name, list) in events.entries() {
         for item in list.items() {
-            if agent.home.written.form == WrittenForm::Flat {
-                Handler { agent, file, switch, name, group: None, at: &item }.show(visit);
+            if form == WrittenForm::Flat {
+                Handler { agent, file, switch, name, group: None, matcher, at: &item }.show(visit);
                 continue;
             }
             let Some(handlers) = item.get(HOOKS).filter(|handlers| matches!(handlers.node, Node::List(_))) else {
@@ -60,7 +65,7 @@ pub(crate) fn each(
                 continue;
             };
             for handler in handlers.items() {
-                Handler { agent, file, switch, name, group: Some(item.node), at: &handler }.show(visit);
+                Handler { agent, file, switch, name, group: Some(item.node), matcher, at: &handler }.show(visit);
             }
         }
     }
@@ -110,6 +115,8 @@ struct Handler<'a> {
     /// The event, as written.
     name: &'a str,
     group: Option<&'a Node>,
+    /// What its matcher means.
+    matcher: MatcherForm,
     at: &'a Cursor<'a>,
 }
 
@@ -129,8 +136,12 @@ impl Handler<'_> {
             return Err(format!("has `{key}` twice, and agents differ in which of the two counts"));
         }
         let Some(action) = self.action()? else { return Ok(None) };
+        if is_set(handler, "only_when_turn_complete", &Node::Bool(true)) {
+            return Err(format!("waits for the end of a turn, which only {} can do", self.agent.title));
+        }
         let matcher = text(self.group.unwrap_or(handler), "matcher");
-        let filter = Filter::of(self.agent, event, matcher, text(handler, "if"))?;
+        let wanted = Wanted { matcher, form: self.matcher, rule: text(handler, "if") };
+        let filter = Filter::of(self.agent, event, wanted)?;
         let mut entry = Map::new();
         let mut set = |key: &str, value: Option<Value>| {
             entry.extend(value.map(|value| (key.to_owned(), value)));

@@ -226,6 +226,39 @@ fn kiro_names_the_trigger_in_each_hook() {
 }
 
 #[test]
+fn the_configuration_of_an_agent_of_kiro_has_hooks_by_event() {
+    let hook =
+        |matcher: &str| json!({"matcher": matcher, "command": "check", "timeout_ms": 700, "cache_ttl_seconds": 5});
+    let later = json!({"command": "log", "only_when_turn_complete": true});
+    let settings = json!({"name": "reviewer", "tools": ["*"], "hooks": {
+        "preToolUse": [hook("fs_*"), hook("execute_bash"), hook("@git"), hook("@git/push"), hook("*"), hook("@builtin"), hook("*_bash")],
+        "agentSpawn": [{"command": "git status"}],
+        "postToolUse": [later],
+    }});
+    let found = imported("kiro", &settings);
+    let file = found.file();
+    let hooks = file["hooks"]["before_tool"].as_array().unwrap();
+    let matchers: Vec<Value> = hooks.iter().map(|hook| hook["matcher"].clone()).collect();
+    assert_eq!(
+        matchers,
+        [
+            json!("fs_*"),
+            json!("execute_bash"),
+            json!("mcp__git__*"),
+            json!("mcp__git__push"),
+            Value::Null,
+            json!("builtin:*"),
+            json!("re:^.*_bash$")
+        ]
+    );
+    assert!(hooks.iter().all(|hook| hook["dialect"] == "kiro" && hook["timeout"] == "700ms"), "{hooks:?}");
+    assert_eq!(file["hooks"]["session_start"][0]["action"]["command"], "git status");
+    let left = &found.left[..];
+    assert!(matches!(left, [turn] if turn.contains("waits for the end of a turn")), "{left:?}");
+    assert_eq!(imported("kiro", &json!({"name": "plain"})), Imported::default());
+}
+
+#[test]
 fn a_file_that_cannot_be_understood_says_why() {
     for (text, why) in [
         ("[1]", "not a JSON object"),
@@ -324,6 +357,7 @@ fn what_is_wrong_with_a_hook_in_place_is_told_where_it_stands() {
 #[test]
 fn every_agent_with_files_of_its_own_is_read() {
     let world = reading("goose, kiro, cline, copilot, cursor, windsurf, droid");
+    world.write("project/.kiro/agents/reviewer.json", r#"{"hooks": {"preToolUse": [{"command": "x"}]}}"#);
     world.write("home/.agents/plugins/mine/hooks/hooks.json", GUARD);
     world.write(
         "home/.kiro/hooks/a.json",
@@ -339,7 +373,7 @@ fn every_agent_with_files_of_its_own_is_read() {
     let (catalog, problems) = world.load();
     assert_eq!(problems, Vec::new());
     let found: Vec<_> = catalog.hooks.iter().map(|hook| hook.spec.read_from.unwrap()).collect();
-    assert_eq!(found, ["goose", "kiro", "cline", "copilot", "cursor", "windsurf", "droid"]);
+    assert_eq!(found, ["goose", "kiro", "cline", "copilot", "kiro", "cursor", "windsurf", "droid"]);
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub enum WrittenForm {
     Groups,
     /// As in [`Form::Flat`].
     Flat,
-    /// `{"hooks": [{"trigger": EVENT, "action": {"type": …}}]}`
+    /// `{"hooks": [{"trigger": EVENT, "action": {"type": …}}]}`, or, in the configuration of an agent, as in [`Form::Flat`].
     Triggers,
     /// Each file is a program, with the name of its event.
     Programs,
@@ -80,6 +80,8 @@ pub enum MatcherForm {
     Within,
     /// A regular expression for all of it.
     Whole,
+    /// The name of a tool, in which a star stands for anything; `@SERVER` and `@SERVER/TOOL` are those of an MCP server.
+    Names,
 }
 
 /// Settings of another agent.

@@ -36,8 +36,8 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
         review: None,
         project_variables: &[],
         written: Written {
-            user: &[".kiro/hooks/*.json"],
-            project: &[".kiro/hooks/*.json"],
+            user: &[".kiro/hooks/*.json", ".kiro/agents/*.json"],
+            project: &[".kiro/hooks/*.json", ".kiro/agents/*.json"],
             form: WrittenForm::Triggers,
             matcher: MatcherForm::Within,
             folder: OwnFolder::Unused,
