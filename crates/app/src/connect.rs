@@ -11,7 +11,6 @@ use ollm_process::{Children, End, Job, Limits};
 use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
 use ollm_protocol::{Event, EventKind};
-use ollm_shell::shell_word;
 use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
 use serde_json::Value;
 
@@ -19,10 +18,12 @@ use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
 mod import;
+mod line;
 mod record;
 mod status;
 
 pub use import::{ImportPlan, plan_import};
+pub use line::line;
 
 use record::{Original, Record};
 pub use status::{AgentStatus, Asker, Link, LinkState, agents, remember_fired, status};
@@ -116,28 +117,6 @@ fn project(world: &World) -> Result<&Path, AppError> {
         AppError::usage("this folder is in no project")
             .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
     })
-}
-
-/// The line of shell by which an agent asks us at an event.
-pub fn line(agent: &AgentDialect, scope: Scope, event: &str, program: &Path) -> String {
-    match scope {
-        Scope::User => {
-            let program = program.display().to_string();
-            format!("{} {}", shell_word(&program), asking(agent, event))
-        }
-        // Who works in the project without us is told so, and their agent goes on.
-        Scope::Project => format!(
-            "command -v ollm >/dev/null 2>&1 || {{ echo 'the hooks of this project did not run: ollm is not installed' >&2; exit 0; }}; ollm {}",
-            asking(agent, event)
-        ),
-    }
-}
-
-/// What we are told at an event: for whom it is, and how long that agent waits.
-fn asking(agent: &AgentDialect, event: &str) -> String {
-    let within = agent.told_to_wait(event).map(|wait| format!(" --within {}s", wait.as_secs()));
-    let event = if event.is_empty() { String::new() } else { format!(" {event}") };
-    format!("hook run{event} --from {}{}", agent.name, within.unwrap_or_default())
 }
 
 /// What an agent's settings will be when it asks us.

@@ -9,7 +9,7 @@ use ollm_catalog::{Positions, Problem, Severity};
 use ollm_protocol::{Hook, Remedy, Source};
 
 use crate::app::App;
-use crate::connect::{self, AgentStatus, LinkState};
+use crate::connect::{self, AgentStatus, Link, LinkState, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
 use crate::servers::Servers;
@@ -265,7 +265,7 @@ fn look_at_agents(world: &World, found: &mut Examination) {
                 (state, _) => Some(format!("{title} by {file}: {state}")),
             };
             if let Some(what) = what {
-                found.fault(Area::Agents, what, Some(world.tell(&Remedy::ConnectAgent(name))));
+                found.fault(Area::Agents, what, Some(way_out(name, link, world)));
             }
         }
         if status.is_duplicated() {
@@ -273,6 +273,16 @@ fn look_at_agents(world: &World, found: &mut Examination) {
             let files = files.collect::<Vec<_>>().join(" and ");
             found.fault(Area::Agents, format!("{title} asks more than once at an event, by {files}"), None);
         }
+    }
+}
+
+/// How entries of ours work again.
+fn way_out(agent: &'static str, link: &Link, world: &World) -> String {
+    match (&link.state, link.scope) {
+        (LinkState::Broken(_), _) => "mend the file".to_owned(),
+        (LinkState::Moved(program), _) if !program.contains('/') => "put its folder on your PATH".to_owned(),
+        (_, Scope::User) => world.tell(&Remedy::ConnectAgent(agent)),
+        (_, Scope::Project) => world.tell(&Remedy::ConnectInProject(agent)),
     }
 }
 

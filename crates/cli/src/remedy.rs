@@ -26,6 +26,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::RestartServer(server) => named("mcp restart", server),
         Remedy::ReviewTools(server) => named("mcp review", server),
         Remedy::ConnectAgent(name) => named("connect", name),
+        Remedy::ConnectInProject(name) => named("connect --project", name),
         Remedy::DeclareScript { event, path } => {
             named(&format!("hook add {}", event.unwrap_or("EVENT")), &path.display().to_string())
         }

@@ -318,7 +318,7 @@ pub struct ObjectEnd {
 
 /// The stream does not begin with a JSON object.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a JSON object, found `{}`", char::from(*.0).escape_default())]
+#[error("it begins with `{}`, not with a JSON object", char::from(*.0).escape_default())]
 pub struct NotAnObject(pub u8);
 
 impl ObjectEnd {

@@ -56,6 +56,8 @@ pub enum Remedy {
     ReviewTools(String),
     /// Let the agent of this name ask us.
     ConnectAgent(&'static str),
+    /// Let the agent of this name ask us in a project, whoever works there.
+    ConnectInProject(&'static str),
     /// Declare a script as a hook.
     DeclareScript {
         /// The event that its name speaks of, if it does.
@@ -108,7 +110,7 @@ impl Remedy {
             Remedy::AskForRights(_) => ("log in again to ask for them", "", " asks for them"),
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
             Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
-            Remedy::ConnectAgent(_) => ("connect it again", "", " connects it again"),
+            Remedy::ConnectAgent(_) | Remedy::ConnectInProject(_) => ("connect it again", "", " connects it again"),
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),

@@ -203,7 +203,8 @@ fn programs(line: &str, agent: &AgentDialect) -> Vec<String> {
     if !programs.is_empty() {
         return programs;
     }
-    called_programs(line, agent.name).filter(|program| program.starts_with('/')).map(str::to_owned).collect()
+    let is_plain = |program: &&str| program.starts_with('/') || *program == "ollm";
+    called_programs(line, agent.name).filter(is_plain).map(str::to_owned).collect()
 }
 
 /// Whether a shell would find a program; one that only it can name might be there.

@@ -33,7 +33,7 @@ pub(super) fn leads_to_us(text: &str) -> bool {
 /// The arguments of a line that is `PROGRAM hook run ARGUMENTS` and nothing else.
 fn own_arguments(line: &str) -> Option<String> {
     // That of a project first looks whether we are installed.
-    let call = match line.split_once("}; ") {
+    let call = match line.rsplit_once("; ") {
         Some((look, call)) if look.starts_with("command -v ollm ") => call,
         _ => line,
     };

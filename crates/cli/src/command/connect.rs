@@ -215,7 +215,7 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
             json!({
                 "event": event.name,
                 "canonical": event.kind.name(),
-                "connected": agent.home.events.contains(&event.name),
+                "connected": agent.asks_at(event),
                 "can": possible(event),
             })
         });
@@ -229,7 +229,7 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
         [
             event.name.to_owned(),
             event.kind.name().to_owned(),
-            if agent.home.events.contains(&event.name) { "yes" } else { "no" }.to_owned(),
+            if agent.asks_at(event) { "yes" } else { "no" }.to_owned(),
             if can.is_empty() { "only look".to_owned() } else { can.join(", ") },
         ]
     });

@@ -61,7 +61,7 @@ fn page(agent: &AgentDialect) -> String {
     let _ = write!(text, "\n## What works\n\nChecked against: {}. ", agent.checked);
     let patience = agent.timeout.map_or("unknown".to_owned(), |timeout| format!("{timeout:?}"));
     let _ = writeln!(text, "How long {title} waits by itself: {patience}.\n");
-    text.push_str(&table(agent, home));
+    text.push_str(&table(agent));
     if !agent.tells_files() {
         text.push_str(
             "\nA tool that has written a file fires `file_edited` as well. That a file is new is only known from a patch, which \
@@ -69,7 +69,7 @@ fn page(agent: &AgentDialect) -> String {
         );
     }
     text.push_str("\n## What does not\n\n");
-    text.push_str(&limits(agent, home));
+    text.push_str(&limits(agent));
     let _ = write!(
         text,
         "\n## Remove it\n\n```\nollm disconnect {name}\n```\n\ntakes out our entries and nothing else. A file that we made goes; one \
@@ -91,7 +91,13 @@ fn place(agent: &AgentDialect) -> String {
     if let Some(project) = home.project {
         let _ = write!(text, "; with `--project` to `{project}` of the project, for everybody who works in it");
     }
-    text.push_str(". `--dry-run` shows the difference first.\n");
+    text.push_str(". `--dry-run` shows the difference first.");
+    if home.project.is_some() {
+        // A plugin keeps what we say to itself.
+        let told = if home.written.form == WrittenForm::Code { "" } else { ", and is told so when a session begins" };
+        let _ = write!(text, " Who has no `ollm` works in that project without hooks{told}.");
+    }
+    text.push('\n');
     if let Some(review) = home.review {
         let _ = writeln!(text, "\n{review}.");
     }
@@ -145,7 +151,7 @@ fn recipes(agent: &AgentDialect, home: &Home) -> String {
     text
 }
 
-fn table(agent: &AgentDialect, home: &Home) -> String {
+fn table(agent: &AgentDialect) -> String {
     let mut text = String::from(
         "| event | is | asked | allow | ask | block | halt | modify | context | result | message | waits |\n",
     );
@@ -155,15 +161,19 @@ fn table(agent: &AgentDialect, home: &Home) -> String {
         let result = if can.tools.is_possible() { can.tools } else { can.result };
         let ways = [can.allow, can.ask, can.block, can.halt, can.modify, can.context, result, can.message].map(shown);
         let waits = event.timeout.map(|timeout| format!("{timeout:?}")).unwrap_or_default();
-        let asked = if home.events.contains(&event.name) { "yes" } else { "" };
+        let asked = match event.asked_as {
+            Some(name) if agent.asks_at(event) => format!("by {name}"),
+            _ if agent.asks_at(event) => "yes".to_owned(),
+            _ => String::new(),
+        };
         let _ = writeln!(text, "| {} | {} | {asked} | {} | {waits} |", event.name, event.kind.name(), ways.join(" | "));
     }
     text
 }
 
 /// What a person who knows hooks would expect and does not get.
-fn limits(agent: &AgentDialect, home: &Home) -> String {
-    let asked = || agent.events.iter().filter(|event| home.events.contains(&event.name));
+fn limits(agent: &AgentDialect) -> String {
+    let asked = || agent.events.iter().filter(|event| agent.asks_at(event));
     let mut text = String::new();
     let mut say = |what: &str, lacks: &dyn Fn(&AgentEvent) -> bool| {
         let mut names: Vec<&str> = asked().filter(|event| lacks(event)).map(|event| event.name).collect();
@@ -186,7 +196,7 @@ fn limits(agent: &AgentDialect, home: &Home) -> String {
         matches!(event.kind.name(), "before_agent" | "session_start") && !event.can.context.is_possible()
     });
     let unasked: Vec<&str> =
-        agent.events.iter().map(|event| event.name).filter(|name| !home.events.contains(name)).collect();
+        agent.events.iter().filter(|event| !agent.asks_at(event)).map(|event| event.name).collect();
     if !unasked.is_empty() {
         let mut unasked = unasked;
         unasked.dedup();

@@ -26,11 +26,11 @@ fn an_event_that_is_no_json_is_refused_with_its_place() {
         ("{", "the event is not valid JSON: EOF while parsing an object at line 1 column 1"),
         ("{\"event\": \"before_tool\",\n \"data\": {\"a\": }}", "expected value at line 2 column 16"),
         (r#"{"event": "before_tool", "data": {"tool_name": "she"#, "EOF while parsing a string at line 1 column 51"),
-        ("before_tool", "the event is not valid JSON"),
-        ("[]", "the event is not valid JSON"),
-        ("null", "the event is not valid JSON"),
-        ("\"before_tool\"", "the event is not valid JSON"),
-        ("5", "the event is not valid JSON"),
+        ("before_tool", "the event cannot be read: it begins with `b`, not with a JSON object"),
+        ("[]", "it begins with `[`, not with a JSON object"),
+        ("null", "it begins with `n`"),
+        ("\"before_tool\"", "it begins with `\\\"`"),
+        ("5", "it begins with `5`"),
     ] {
         let stderr = refused(&lab, event.as_bytes());
         assert!(stderr.contains(said), "{event}: {stderr}");

@@ -1,5 +1,6 @@
 //! Other agents are told to ask us, and told no more, as a person would do it.
 
+mod project;
 mod standing;
 
 use std::fs;
@@ -244,21 +245,6 @@ fn a_line_that_was_taken_out_or_leads_nowhere_is_noticed() {
     assert_eq!(status(&lab, "claude")["links"][0]["state"], "removed");
     assert_eq!(lab.run(&["connect", "claude"]).code, 0);
     assert_eq!(status(&lab, "claude")["connected"], true);
-}
-
-#[test]
-fn a_projects_entry_lets_people_without_us_go_on_and_says_what_is_missing() {
-    let lab = bare_lab();
-    assert_eq!(lab.run(&["connect", "claude", "--project"]).code, 0);
-    let settings: Value = serde_json::from_str(&read(&lab, "project/.claude/settings.json")).unwrap();
-    let line = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
-    assert!(!line.contains(OLLM), "a path of this machine means nothing to others: {line}");
-    let ran = call(&lab, &line, "rm -rf ~");
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
-    assert!(ran.stderr.contains("ollm is not installed"), "{ran:?}");
-    let outside = Lab::new();
-    fs::remove_dir_all(outside.project.join(".git")).unwrap();
-    assert_eq!(outside.run(&["connect", "claude", "--project"]).code, 64);
 }
 
 #[test]

@@ -100,6 +100,20 @@ fn an_agent_whose_line_names_a_program_that_is_gone_is_a_fault() {
 }
 
 #[test]
+fn a_fault_of_an_entry_names_what_mends_that_entry() {
+    let lab = Lab::new().set("PATH", "/usr/bin:/bin");
+    lab.run(&["connect", "claude", "--project"]);
+    let help = |lab: &Lab| faults(&lab.run(&["doctor", "--json"]))[0]["help"].clone();
+    assert_eq!(help(&lab), "put its folder on your PATH");
+    let file = lab.project.join(".claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("; ollm hook run", "; /nowhere/ollm hook run")).unwrap();
+    assert_eq!(help(&lab), "`ollm connect --project claude` connects it again");
+    fs::write(&file, "[").unwrap();
+    assert_eq!(help(&lab), "mend the file");
+}
+
+#[test]
 fn it_runs_nothing_and_changes_nothing() {
     let lab = Lab::new();
     let mark = lab.home.join("ran");

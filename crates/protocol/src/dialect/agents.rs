@@ -91,6 +91,8 @@ pub struct AgentDialect {
 pub struct AgentEvent {
     /// What the agent calls it.
     pub name: &'static str,
+    /// The event of which it is only another name, where the agent is asked to tell that one.
+    pub asked_as: Option<&'static str>,
     /// What it is; [`EventKind::Custom`] where we have no such event.
     pub kind: EventKind,
     /// Which events of the kind are meant.
@@ -173,6 +175,7 @@ impl AgentEvent {
     const fn new(name: &'static str, kind: EventKind, can: Capabilities) -> AgentEvent {
         AgentEvent {
             name,
+            asked_as: None,
             kind,
             pick: Pick::Any,
             fields: &[],
@@ -181,6 +184,11 @@ impl AgentEvent {
             text_is_context: false,
             vocabulary: None,
         }
+    }
+
+    /// The same event, which comes where the agent is asked to tell another.
+    const fn asked_as(self, name: &'static str) -> AgentEvent {
+        AgentEvent { asked_as: Some(name), ..self }
     }
 
     /// The same event with fields of its own.
@@ -239,6 +247,11 @@ impl AgentDialect {
     pub fn hears_refusals(&self, request: &Request) -> bool {
         let can = |event: &AgentEvent| event.can.block.is_possible() || event.can.halt.is_possible();
         self.asked(request).is_some_and(can)
+    }
+
+    /// Whether a connected agent asks us at one of its events.
+    pub fn asks_at(&self, event: &AgentEvent) -> bool {
+        self.home.events.contains(&event.asked_as.unwrap_or(event.name))
     }
 
     /// Whether the agent numbers its calls of tools at the event of a request.

@@ -124,7 +124,7 @@ fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
         // One that comes in crumbs must not take for ever either.
         deadline = deadline.or_else(|| Some(Instant::now() + PATIENCE));
         bytes.extend_from_slice(read);
-        if let Some(at) = end.push(read).map_err(|error| format!("the event is not valid JSON: {error}"))? {
+        if let Some(at) = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))? {
             bytes.truncate(before + at);
             return Ok(bytes);
         }

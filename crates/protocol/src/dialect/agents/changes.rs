@@ -33,8 +33,7 @@ impl AgentDialect {
 
     /// Whether it is told to ask us at an event of its own about files.
     pub fn tells_files(&self) -> bool {
-        let is_file = |name: &&&str| self.events.iter().any(|event| event.name == **name && event.kind.is_file());
-        self.home.events.iter().any(|name| is_file(&name))
+        self.events.iter().any(|event| event.kind.is_file() && self.asks_at(event))
     }
 }
 

@@ -81,24 +81,25 @@ const PROMPT: &[Field] = &[field("userPromptSubmit.prompt", "prompt")];
 const TURN: &[Field] = &[field("turn.outputText", "response")];
 
 const EVENTS: &[AgentEvent] = &[
-    AgentEvent::new("agent_start", EventKind::SessionStart, TOLD),
-    AgentEvent::new("agent_resume", EventKind::SessionStart, TOLD),
+    AgentEvent::new("agent_start", EventKind::SessionStart, TOLD).asked_as("TaskStart"),
+    AgentEvent::new("agent_resume", EventKind::SessionStart, TOLD).asked_as("TaskResume"),
     AgentEvent::new("TaskStart", EventKind::SessionStart, CANCELS),
     AgentEvent::new("TaskResume", EventKind::SessionStart, CANCELS),
     AgentEvent::new("session_shutdown", EventKind::SessionEnd, TOLD),
-    AgentEvent::new("agent_abort", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("agent_abort", EventKind::SessionEnd, TOLD).asked_as("TaskCancel"),
     AgentEvent::new("TaskCancel", EventKind::SessionEnd, TOLD),
-    AgentEvent::new("prompt_submit", EventKind::BeforeAgent, TOLD).with(&[PROMPT]),
+    AgentEvent::new("prompt_submit", EventKind::BeforeAgent, TOLD).asked_as("UserPromptSubmit").with(&[PROMPT]),
     AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, CANCELS).with(&[PROMPT]),
     AgentEvent::new("tool_call", EventKind::BeforeTool, Capabilities { modify: OVERRIDE, ..CANCELS })
+        .asked_as("PreToolUse")
         .with(&[TOOL, OLD_TOOL]),
     AgentEvent::new("PreToolUse", EventKind::BeforeTool, CANCELS).with(&[OLD_TOOL]),
-    AgentEvent::new("tool_result", EventKind::AfterTool, TOLD).with(&[DONE, OLD_DONE]),
+    AgentEvent::new("tool_result", EventKind::AfterTool, TOLD).asked_as("PostToolUse").with(&[DONE, OLD_DONE]),
     AgentEvent::new("PostToolUse", EventKind::AfterTool, CANCELS).with(&[OLD_DONE]),
-    AgentEvent::new("agent_end", EventKind::AfterAgent, TOLD).with(&[TURN]),
+    AgentEvent::new("agent_end", EventKind::AfterAgent, TOLD).asked_as("TaskComplete").with(&[TURN]),
     AgentEvent::new("TaskComplete", EventKind::AfterAgent, TOLD),
     AgentEvent::new("agent_error", EventKind::Error, TOLD),
-    AgentEvent::new("pre_compact", EventKind::PreCompress, TOLD),
+    AgentEvent::new("pre_compact", EventKind::PreCompress, TOLD).asked_as("PreCompact"),
     AgentEvent::new("PreCompact", EventKind::PreCompress, CANCELS),
 ];
 
