@@ -1,7 +1,7 @@
 //! Calls that are asked about twice.
 //!
 //! Agents read one another's settings, and a project's entry stands beside a person's own, so one tool call may start us
-//! more than once, at the same instant or one after the other. The first of us runs the hooks and leaves what they decided;
+//! more than once, at the same instant or one after the other. Where an agent stamps its events, that holds for all of them. The first of us runs the hooks and leaves what they decided;
 //! the others give the same answer, each in the words of its agent. [`Engine::repeat`](ollm_engine::Engine::repeat) has the
 //! built-in guards judge anew.
 
@@ -48,10 +48,10 @@ impl Turn {
 }
 
 impl App {
-    /// Finds out whether another process decides about the same call of a tool, and waits for it, at most half of the time
-    /// there is: the other half is for running the hooks here after all.
-    pub fn turn(&self, event: &Event, deadline: Option<Instant>) -> Turn {
-        let Some(call) = self.shared_call(event) else { return Turn::Alone };
+    /// Finds out whether another process decides about the same event, and waits for it, at most half of the time there is:
+    /// the other half is for running the hooks here after all. `number` tells it apart from others of its session.
+    pub fn turn(&self, event: &Event, number: &str, deadline: Option<Instant>) -> Turn {
+        let Some(call) = self.shared_call(event, number) else { return Turn::Alone };
         let patience = deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()) / 2);
         let claims = Claims { folder: &folder(self.world()), fresh: FRESH, largest: LARGEST };
         match claims.take(&call, patience, SystemTime::now) {
@@ -66,15 +66,15 @@ impl App {
     }
 
     /// What tells a call apart from every other one, with the hooks that it meets; nothing where each of us decides alone.
-    fn shared_call(&self, event: &Event) -> Option<Digest> {
-        let (session, call) = (event.session_id()?, event.text("call_id")?);
+    fn shared_call(&self, event: &Event, number: &str) -> Option<Digest> {
+        let session = event.session_id()?;
         let world = self.world();
         // A hook of ours that asks us in turn would be waited for by itself.
         let is_nested = world.variable("OLLM_AGENT").is_some();
         // Whoever can forge a decision in our folder could also switch hooks off there, but neither what the machine's policy
         // requires nor what only a signature approves.
         let is_signed = self.engine.trust.key().is_some();
-        if session.is_empty() || call.is_empty() || is_nested || is_signed || world.own_home().is_none() {
+        if session.is_empty() || is_nested || is_signed || world.own_home().is_none() {
             return None;
         }
         let hooks = self.engine.registry.candidates(event.kind, event.subject());
@@ -87,7 +87,8 @@ impl App {
             .field("cwd", world.cwd.as_os_str().as_encoded_bytes())
             .field("rules", format!("{:?} {:?}", self.engine.switched_off, self.engine.trust.untrusted).as_bytes())
             .field("event", event.kind.name().as_bytes())
-            .field("session", session.as_bytes());
+            .field("session", session.as_bytes())
+            .field("number", number.as_bytes());
         // Fields that only one dialect knows would tell apart what two of them read from the same message.
         for (name, _) in event.kind.fields().filter(|(name, _)| *name != "timestamp") {
             if let Some(value) = event.data.get(name) {

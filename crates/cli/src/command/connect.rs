@@ -190,7 +190,9 @@ fn tell_duplicates(status: &AgentStatus, output: &mut Output) {
     });
     let files = files.collect::<Vec<_>>().join(" and by ");
     let numbers = agent.events.iter().any(|event| agent.numbers_calls_at(event));
-    let then = if numbers {
+    let then = if agent.stamps_events {
+        "hooks run once all the same"
+    } else if numbers {
         "hooks of a tool call run once all the same, those of other events each time"
     } else {
         "hooks run each time, because it does not number its tool calls"

@@ -195,6 +195,15 @@ fn limits(agent: &AgentDialect) -> String {
     say("Context cannot be added", &|event| {
         matches!(event.kind.name(), "before_agent" | "session_start") && !event.can.context.is_possible()
     });
+    let numbers = agent.events.iter().any(|event| agent.numbers_calls_at(event));
+    let again = match (agent.stamps_events, numbers) {
+        (true, _) => "",
+        (false, true) => {
+            "- Asked by more than one file, hooks of tool calls run once, those of other events each time.\n"
+        }
+        (false, false) => "- Asked by more than one file, hooks run each time: it does not number its tool calls.\n",
+    };
+    text.push_str(again);
     let unasked: Vec<&str> =
         agent.events.iter().filter(|event| !agent.asks_at(event)).map(|event| event.name).collect();
     if !unasked.is_empty() {

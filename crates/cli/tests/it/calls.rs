@@ -173,6 +173,26 @@ fn calls_without_a_number_leave_nothing_and_are_judged_each_time() {
 }
 
 #[test]
+fn an_agent_that_stamps_its_events_is_answered_once_for_each_moment() {
+    let gemini = |at: &str| {
+        json!({"hook_event_name": "BeforeTool", "session_id": "s", "timestamp": at, "tool_name": "run_shell_command",
+            "tool_input": {"command": "ls"}})
+    };
+    let moment = gemini("2026-11-16T10:00:00.123Z");
+    assert_eq!(times_asked_twice(&[("gemini", moment.clone()), ("gemini", moment.clone())]), 1);
+    assert_eq!(times_asked_twice(&[("gemini", moment.clone()), ("gemini", gemini("2026-11-16T10:00:00.124Z"))]), 2);
+    let second = gemini("2026-11-16T10:00:00Z");
+    assert_eq!(times_asked_twice(&[("gemini", second.clone()), ("gemini", second)]), 2, "a second is too long");
+    let mut other = moment.clone();
+    other["tool_input"]["command"] = "pwd".into();
+    assert_eq!(times_asked_twice(&[("gemini", moment), ("gemini", other)]), 2);
+    // What is not known of an agent is not taken for granted.
+    let droid = json!({"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": "2026-11-16T10:00:00.123Z",
+        "tool_name": "Execute", "tool_input": {"command": "ls"}});
+    assert_eq!(times_asked_twice(&[("droid", droid.clone()), ("droid", droid)]), 2);
+}
+
+#[test]
 fn a_call_that_no_hook_is_for_leaves_nothing() {
     let lab = Lab::new();
     lab.user_hook("before_tool", "log", REFUSING, r#", "matcher": "other_tool""#);

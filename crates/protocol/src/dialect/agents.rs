@@ -72,6 +72,8 @@ pub struct AgentDialect {
     pub fields: &'static [Field],
     /// How it names the tools of MCP servers.
     pub mcp: McpName,
+    /// Whether all hooks of one event are told the same time, to the millisecond, and those of the next another.
+    pub stamps_events: bool,
     /// The length of one unit of a bare `timeout` number.
     pub timeout_unit: Duration,
     /// How long it waits for a hook that does not say otherwise, where that is known.
@@ -254,9 +256,13 @@ impl AgentDialect {
         self.home.events.contains(&event.asked_as.unwrap_or(event.name))
     }
 
-    /// Whether the agent numbers its calls of tools at the event of a request.
-    pub fn numbers_calls(&self, request: &Request) -> bool {
-        self.asked(request).is_some_and(|event| self.numbers_calls_at(event))
+    /// What tells the event of a request apart from every other one of its session: the number of a call, or the moment.
+    pub fn number<'r>(&self, request: &'r Request) -> Option<&'r str> {
+        let numbered = self.asked(request).is_some_and(|event| self.numbers_calls_at(event));
+        let number = request.event.text("call_id").filter(|number| numbered && !number.is_empty());
+        // Seconds would be too coarse.
+        let stamp = || request.event.text("timestamp").filter(|stamp| self.stamps_events && stamp.contains('.'));
+        number.or_else(stamp)
     }
 
     /// Whether the agent numbers its calls of tools at one of its events.

@@ -23,15 +23,15 @@ const MOST_LINES: usize = 20;
 
 /// How an event is passed through the hooks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct Manner<'a> {
     /// The outcome lists also the hooks that do not fit.
     pub(crate) explain: bool,
     /// The agent that asks.
     pub(crate) asked_by: Option<&'static str>,
     /// When the hooks that still run are ended, and their failure policies decide.
     pub(crate) deadline: Option<Instant>,
-    /// A call that another process decides about gets the same answer.
-    pub(crate) once: bool,
+    /// What tells the event apart from others of its session: one that another process decides about gets the same answer.
+    pub(crate) number: Option<&'a str>,
     /// The agent that asks, where it cannot be told of a refusal at this event.
     pub(crate) deaf: Option<&'static str>,
 }
@@ -81,7 +81,7 @@ pub(crate) fn run<'a>(
             }
             let manner = Manner {
                 deadline: deadline(host, &request, arguments.within, started),
-                once: agent.is_some_and(|agent| agent.numbers_calls(&request)),
+                number: agent.and_then(|agent| agent.number(&request)),
                 deaf: agent.filter(|agent| !agent.hears_refusals(&request)).map(|agent| agent.title),
                 ..manner
             };
@@ -180,7 +180,12 @@ fn nameless() -> Request {
 }
 
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
-pub(crate) fn dispatch(event: &Event, manner: Manner, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
+pub(crate) fn dispatch(
+    event: &Event,
+    manner: Manner<'_>,
+    world: &World,
+    output: &mut Output,
+) -> Result<Outcome, Failure> {
     let asked_by = manner.asked_by;
     let app = if manner.explain {
         let mut options = LoadOptions::short(world);
@@ -193,13 +198,13 @@ pub(crate) fn dispatch(event: &Event, manner: Manner, world: &World, output: &mu
 }
 
 /// Passes an event through the hooks of an engine that is not needed any more.
-pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, output: &mut Output) -> Outcome {
+pub(super) fn through(app: App, event: &Event, manner: Manner<'_>, world: &World, output: &mut Output) -> Outcome {
     world.tell_notices(output);
     app.tell_problems(output);
     details::tell_files(&app, world, output);
     let timed = timed(event);
     let turn = match manner {
-        Manner { once: true, explain: false, deadline, .. } => app.turn(&timed, deadline),
+        Manner { number: Some(number), explain: false, deadline, .. } => app.turn(&timed, number, deadline),
         _ => Turn::Alone,
     };
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.

@@ -70,13 +70,17 @@ fn settings_of_another_agent_that_it_reads_are_duplicates() {
 #[test]
 fn an_agent_that_does_not_number_its_calls_runs_hooks_each_time() {
     let lab = lab();
-    for agent in ["gemini", "codex"] {
+    for agent in ["gemini", "codex", "droid"] {
         connect(&lab, &[agent]);
         connect(&lab, &[agent, "--project"]);
     }
     let told = lab.run(&["connect"]).stderr;
     let line = |title: &str| told.lines().find(|line| line.contains(title) && line.contains("more than once")).unwrap();
-    assert!(line("Gemini CLI").ends_with("hooks run each time, because it does not number its tool calls"), "{told}");
+    assert!(
+        line("Factory Droid").ends_with("hooks run each time, because it does not number its tool calls"),
+        "{told}"
+    );
+    assert!(line("Gemini CLI").ends_with("hooks run once all the same"), "{told}");
     assert!(line("Codex CLI").contains("hooks of a tool call run once all the same"), "{told}");
 }
 

@@ -20,6 +20,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Opaque,
+    stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),
     refusal: Way::Status,

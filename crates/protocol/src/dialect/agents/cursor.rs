@@ -23,6 +23,7 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         formed("workspace_roots", "cwd", FieldForm::First),
     ],
     mcp: McpName::Colon,
+    stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
     refusal: Way::Status,

@@ -22,6 +22,7 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[field("directory", "cwd"), field("input.sessionID", "session_id")],
     mcp: McpName::Opaque,
+    stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
     refusal: Way::Status,

@@ -23,6 +23,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
     fields: &[],
     mcp: McpName::Canonical,
     // From 1000 on it takes a number for milliseconds.
+    stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_mins(1)),
     refusal: Way::Status,
