@@ -147,7 +147,7 @@ mod tests {
         let (data, env) = (Map::from_iter([("args".to_owned(), args)]), Map::new());
         let condition = Condition::parse(&condition).unwrap();
         condition.check().unwrap();
-        condition.holds(&ConditionScope::new("before_tool", &data, "/work/app", &env, "user")).unwrap()
+        condition.holds(&ConditionScope::new("before_tool", &data, "/srv/app", &env, "user")).unwrap()
     }
 
     #[test]
@@ -196,19 +196,19 @@ mod tests {
         for (rule, fitting, others) in [
             (
                 "Edit(src/**)",
-                &["/work/app/src/a.rs", "/work/app/src/b/c.rs", "src/a.rs", "./src/a.rs"][..],
-                &["/work/app/lib/src/a.rs", "/work/src/a.rs", "/work/app/srcs/a"][..],
+                &["/srv/app/src/a.rs", "/srv/app/src/b/c.rs", "src/a.rs", "./src/a.rs"][..],
+                &["/srv/app/lib/src/a.rs", "/srv/src/a.rs", "/srv/app/srcs/a"][..],
             ),
-            ("Write(*.ts)", &["/work/app/a.ts", "/work/app/x/y/a.ts"], &["/work/app/a.tsx", "/elsewhere/a.ts"]),
-            ("Read(.env)", &["/work/app/.env", "/work/app/x/.env"], &["/work/app/.env.local", "/work/app/xenv"]),
-            ("Read(./docs)", &["/work/app/docs/a.md"], &["/work/app/adocs/a.md"]),
+            ("Write(*.ts)", &["/srv/app/a.ts", "/srv/app/x/y/a.ts"], &["/srv/app/a.tsx", "/elsewhere/a.ts"]),
+            ("Read(.env)", &["/srv/app/.env", "/srv/app/x/.env"], &["/srv/app/.env.local", "/srv/app/xenv"]),
+            ("Read(./docs)", &["/srv/app/docs/a.md"], &["/srv/app/adocs/a.md"]),
             (
                 "Edit(src/**/test_?.py)",
-                &["/work/app/src/test_1.py", "/work/app/src/a/b/test_2.py"],
-                &["/work/app/src/test_12.py"],
+                &["/srv/app/src/test_1.py", "/srv/app/src/a/b/test_2.py"],
+                &["/srv/app/src/test_12.py"],
             ),
-            ("Read(//etc/**)", &["/etc/passwd"], &["/work/app/etc/passwd"]),
-            ("Edit(build/)", &["/work/app/build/x", "/work/app/a/build/x"], &["/work/app/builds/x"]),
+            ("Read(//etc/**)", &["/etc/passwd"], &["/srv/app/etc/passwd"]),
+            ("Edit(build/)", &["/srv/app/build/x", "/srv/app/a/build/x"], &["/srv/app/builds/x"]),
         ] {
             for path in fitting {
                 assert!(fits(rule, json!({"path": path})), "{rule}: {path}");

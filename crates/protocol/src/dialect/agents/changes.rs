@@ -14,8 +14,9 @@ const MARKS: &[(&str, EventKind)] = &[
     ("*** Add File: ", EventKind::FileCreated),
     ("*** Update File: ", EventKind::FileEdited),
     ("*** Delete File: ", EventKind::FileDeleted),
-    ("*** Move to: ", EventKind::FileCreated),
+    (MOVE, EventKind::FileCreated),
 ];
+const MOVE: &str = "*** Move to: ";
 
 impl AgentDialect {
     /// The events of files that a request tells of, as far as the agent is not asked to tell them by events of their own.
@@ -64,18 +65,13 @@ fn changes(call: &Event) -> Vec<(EventKind, &str)> {
 fn patched(patch: &str) -> Vec<(EventKind, &str)> {
     let mut found: Vec<(EventKind, &str)> = Vec::new();
     for line in patch.lines() {
-        let Some((mark, kind, path)) =
-            MARKS.iter().find_map(|(mark, kind)| Some((*mark, *kind, line.strip_prefix(mark)?.trim())))
-        else {
-            continue;
-        };
+        let named = MARKS.iter().find_map(|(mark, kind)| Some((mark, *kind, line.strip_prefix(mark)?.trim())));
+        let Some((mark, kind, file)) = named else { continue };
         // A file that moves is gone from where it was.
-        if mark == "*** Move to: "
-            && let Some(last) = found.last_mut()
-        {
+        if let Some(last) = found.last_mut().filter(|_| *mark == MOVE) {
             last.0 = EventKind::FileDeleted;
         }
-        found.push((kind, path));
+        found.push((kind, file));
     }
     found
 }
