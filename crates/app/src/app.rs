@@ -15,7 +15,7 @@ use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source, nearest};
-use ollm_store::{Secrets, Switch, Switches, Trouble};
+use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
@@ -36,6 +36,8 @@ pub struct App {
     pub rules: Rules,
     /// What the configuration says about the trace.
     pub trace: TraceSettings,
+    /// Where dispatches leave their records, if any are kept.
+    pub(crate) trail: Option<RotatingLog>,
     /// Scripts in the hook folders that nothing declares.
     pub undeclared: Vec<Undeclared>,
     /// The extensions, also those that are off or cannot be loaded.
@@ -247,12 +249,13 @@ impl App {
             }
         }
         let (config, undeclared) = (catalog.config, catalog.undeclared);
-        let trace = config.trace();
+        let settings = config.trace();
         let mut app = App {
             engine,
             problems,
             rules,
-            trace,
+            trail: trace::kept(world, &settings),
+            trace: settings,
             undeclared,
             extensions,
             positions,
@@ -277,6 +280,7 @@ impl App {
         self.problems = fresh.problems;
         self.rules = fresh.rules;
         self.trace = fresh.trace;
+        self.trail = fresh.trail;
         self.undeclared = fresh.undeclared;
         self.extensions = fresh.extensions;
         self.directories = fresh.directories;

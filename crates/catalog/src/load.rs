@@ -224,7 +224,8 @@ fn load_all(
         // Hooks of different projects never stand in each other's way.
         let ids = owner.encloses.then(|| std::mem::take(&mut loading.ids));
         let own = project.join(".ollm");
-        [&own, &places.home].into_iter().for_each(|folder| loading.looked.place(folder));
+        loading.looked.place(&own);
+        loading.looked.place(&places.home);
         if !same_place(&own, &places.home) {
             folders.extend(loading.hooks(own.join("hooks"), &owner));
         }

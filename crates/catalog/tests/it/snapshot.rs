@@ -28,7 +28,7 @@ fn at(world: &World, moment: &Moment, now: SystemTime) -> (Catalog, Vec<Problem>
 
 /// The same long after everything was written.
 fn later(world: &World, moment: &Moment) -> (Catalog, Vec<Problem>) {
-    at(world, moment, SystemTime::now() + Duration::from_secs(3600))
+    at(world, moment, SystemTime::now() + Duration::from_hours(1))
 }
 
 fn folder(world: &World) -> PathBuf {
@@ -143,7 +143,7 @@ fn change() -> impl Strategy<Value = Change> {
 
 fn happen(world: &World, change: Change) {
     let path = |file: &str| world.base().join(file);
-    let _ = match change {
+    match change {
         Change::Write(file, text) => drop(world.write(file, text)),
         Change::Replace(file, text) => {
             let aside = world.write("aside", text);
@@ -157,10 +157,10 @@ fn happen(world: &World, change: Change) {
         Change::Script(true) => drop(world.write("home/.ollm/hooks/7", "exit 0")),
         Change::Script(false) => drop(fs::remove_file(path("home/.ollm/hooks/7"))),
         Change::Timeout(seconds) => {
-            drop(world.write("home/.ollm/config.yaml", format!("hooks: {{timeout: {seconds}s}}\n")))
+            world.write("home/.ollm/config.yaml", format!("hooks: {{timeout: {seconds}s}}\n"));
         }
         Change::Event(_) => {}
-    };
+    }
 }
 
 proptest! {

@@ -69,6 +69,23 @@ fn an_agent_declares_each_event_once_and_no_empty_answer() {
     }
 }
 
+#[test]
+fn a_prompt_of_a_hook_is_context_or_else_told() {
+    let claude = AGENTS.iter().find(|agent| agent.name == "claude").unwrap();
+    let verdict = Verdict { prompts: vec!["Run the tests.".to_owned()], ..Verdict::default() };
+    for (event, answer) in [
+        (
+            "PostToolUse",
+            json!({"hookSpecificOutput": {"additionalContext": "Run the tests.", "hookEventName": "PostToolUse"}}),
+        ),
+        ("Stop", json!({"systemMessage": "Run the tests."})),
+    ] {
+        let request = claude.read_event(json!({"hook_event_name": event}).to_string().as_bytes()).unwrap();
+        let reply = claude.write_verdict(&request, &verdict);
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&reply.stdout).unwrap(), answer);
+    }
+}
+
 /// What an agent with these capabilities makes of a verdict; an independent account of what may be lost.
 fn kept(agent: &AgentDialect, kind: EventKind, can: &Capabilities, verdict: &Verdict, changed: bool) -> Verdict {
     let reason = joined(&verdict.reasons).map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());

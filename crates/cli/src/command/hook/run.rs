@@ -145,6 +145,7 @@ fn report(late: Verdict) -> Verdict {
         messages: refusal.into_iter().chain(late.messages).collect(),
         system_messages: late.system_messages,
         context: late.context,
+        prompts: late.prompts,
         ..Verdict::default()
     }
 }

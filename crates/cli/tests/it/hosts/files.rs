@@ -37,14 +37,14 @@ fn a_tool_that_wrote_a_file_edited_it_under_every_agent() {
         "tool_result": {"result_type": "success", "text_result_for_llm": "done"}});
     let goose = json!({"event": "AfterFileEdit", "session_id": "s", "matcher_context": "/p/a.rs"});
     let opencode = json!({"hook": "file.edited", "directory": "/p", "input": {"file": "/p/a.rs"}, "output": {}});
-    let patch = json!({"command": "*** Begin Patch\n*** Update File: /p/a.rs\n@@\n-a\n+b\n*** End Patch\n"});
+    let update = json!({"command": "*** Begin Patch\n*** Update File: /p/a.rs\n@@\n-a\n+b\n*** End Patch\n"});
     for (agent, event) in [
         ("claude", done("PostToolUse", "Edit", &file)),
         ("claude", done("PostToolUse", "Write", &file)),
         ("claude", json!({"hook_event_name": "FileChanged", "event": "change", "file_path": "/p/a.rs"})),
         ("gemini", done("AfterTool", "replace", &file)),
         ("qwen", done("PostToolUse", "write_file", &file)),
-        ("codex", done("PostToolUse", "apply_patch", &patch)),
+        ("codex", done("PostToolUse", "apply_patch", &update)),
         ("droid", done("PostToolUse", "Create", &file)),
         ("kiro", done("postToolUse", "fs_write", &path)),
         ("copilot", copilot),

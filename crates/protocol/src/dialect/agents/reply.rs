@@ -71,7 +71,9 @@ impl AgentDialect {
         slots: &Slots<'_>,
     ) -> (Vec<String>, Vec<String>) {
         let mut told = verdict.messages.clone();
-        let mut for_model: Vec<String> = verdict.system_messages.iter().chain(&verdict.context).cloned().collect();
+        // No agent takes a prompt from a hook; the model reads it beside what it does.
+        let for_model = verdict.system_messages.iter().chain(&verdict.context).chain(&verdict.prompts);
+        let mut for_model: Vec<String> = for_model.cloned().collect();
         let asks = can.ask.is_possible() || request.event.kind == EventKind::ApprovalRequest;
         if !(verdict.flow.continues() || (verdict.flow == Flow::Ask && asks)) {
             match request.event.kind.row().power {
