@@ -214,6 +214,8 @@ impl Plan<'_> {
     /// Writes it down: each file right or not at all, with a copy of what was there before. The copies are returned.
     pub fn carry_out(&self, world: &World) -> Result<Vec<PathBuf>, AppError> {
         world.need_home()?;
+        // Who asked us before it was told to, did so by another way.
+        status::forget_fired(self.agent, world);
         let mut copies = Vec::new();
         for file in self.files.iter().filter(|file| file.changes()) {
             let precious = file.before.as_deref().filter(|_| file.precious);

@@ -75,11 +75,11 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
 
 /// An event that another agent sent than the one that was named.
 fn misdirected(host: &dyn Dialect, bytes: &[u8], read: Option<&Request>) -> Option<Misdirected> {
-    let (sender, request) = agent_named(host.name())?.actual_sender(bytes, read)?;
-    let (title, name, from) = (sender.title, sender.name, host.name());
+    let agent = agent_named(host.name())?;
+    let (sender, request) = agent.actual_sender(bytes, read)?;
     let why = format!(
-        "`{}` is an event of {title}, and the line that asks says `--from {from}`; `ollm connect {name}` writes the right line",
-        request.spelling.event
+        "{} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
+        agent.title, request.spelling.event, sender.title, agent.name
     );
     Some(Misdirected { sender, request, why })
 }

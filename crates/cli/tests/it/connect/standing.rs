@@ -116,6 +116,17 @@ fn an_agent_is_said_to_ask_only_after_it_asked() {
 }
 
 #[test]
+fn what_was_asked_before_an_agent_is_connected_says_nothing_of_the_connection() {
+    let lab = lab();
+    lab.event_from("claude", r#"{"hook_event_name": "Stop", "session_id": "s"}"#);
+    connect(&lab, &["claude"]);
+    assert_eq!(status(&lab, "claude")["lastFired"], Value::Null);
+    call(&lab, &line(&lab), "git status");
+    connect(&lab, &["claude", "--project"]);
+    assert!(status(&lab, "claude")["lastFired"].is_string(), "it asks already");
+}
+
+#[test]
 fn who_reads_the_settings_of_another_agent_is_not_taken_for_it() {
     for (agent, variable) in [("cursor", "CURSOR_PROJECT_DIR"), ("copilot", "COPILOT_PROJECT_DIR")] {
         let lab = lab();

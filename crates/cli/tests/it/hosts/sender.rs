@@ -20,13 +20,13 @@ fn an_event_of_another_agent_than_the_one_that_was_named_is_noticed() {
     ] {
         let ran = lab.event_from(from, &event);
         let refused = ran.code == 2 && ran.stdout.is_empty();
-        assert!(refused && ran.stderr.contains(&format!("is an event of {sender}")), "{from} {event}: {ran:?}");
+        assert!(refused && ran.stderr.contains(&format!("which is one of {sender}")), "{from} {event}: {ran:?}");
     }
     let ran = lab.event_from("claude", cline);
-    assert!(ran.answer()["cancel"] == true && ran.stdout.contains("an event of Cline"), "{ran:?}");
+    assert!(ran.answer()["cancel"] == true && ran.stdout.contains("one of Cline"), "{ran:?}");
     // Nothing is held up there, so the person is only told.
     let ran = lab.event_from("claude", &claude("AfterTool"));
-    assert!(ran.code == 0 && ran.answer()["systemMessage"].as_str().unwrap().contains("of Gemini CLI"), "{ran:?}");
+    assert!(ran.code == 0 && ran.answer()["systemMessage"].as_str().unwrap().contains("one of Gemini CLI"), "{ran:?}");
     assert_eq!(
         lab.run(&["connect", "--json"])
             .answer()
