@@ -26,7 +26,7 @@ pub use import::{ImportPlan, plan_import};
 pub use line::line;
 
 use record::{Original, Record};
-pub use status::{AgentStatus, Asker, Link, LinkState, agents, remember_fired, status};
+pub use status::{AgentStatus, Asker, Link, LinkState, agents, asker_of, remember_fired, status};
 
 /// Larger settings files are not touched.
 const LARGEST_FILE: u64 = 4 << 20;

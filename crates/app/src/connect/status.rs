@@ -231,10 +231,10 @@ fn package_version(program: &Path) -> Option<String> {
     manifest.get("version")?.as_str().map(str::to_owned)
 }
 
-/// Remembers that an agent asked us by an entry of its own, or of another agent whose settings it reads.
-pub fn remember_fired(agent: &'static AgentDialect, world: &World) {
+/// Remembers that an agent asked us.
+pub fn remember_fired(agent: &AgentDialect, world: &World) {
     let Some(own) = world.own_home() else { return };
-    let file = fired(asker_of(agent, world).name, world);
+    let file = fired(agent.name, world);
     let now = fs::FileTimes::new().set_modified(SystemTime::now());
     let touched = fs::File::options().append(true).open(&file).and_then(|file| file.set_times(now));
     if touched.is_err() && own.is_dir() {
@@ -261,7 +261,7 @@ fn fired(agent: &str, world: &World) -> PathBuf {
 }
 
 /// The agent that asks by an entry for this one: another that reads its settings shows by a variable of its own.
-fn asker_of(agent: &'static AgentDialect, world: &World) -> &'static AgentDialect {
+pub fn asker_of(agent: &'static AgentDialect, world: &World) -> &'static AgentDialect {
     let own = agent.home.project_variables;
     let reads = |other: &&AgentDialect| other.home.also_reads.iter().any(|foreign| foreign.agent == agent.name);
     let shows = |other: &&AgentDialect| {

@@ -186,6 +186,15 @@ fn an_agent_that_stamps_its_events_is_answered_once_for_each_moment() {
     let mut other = moment.clone();
     other["tool_input"]["command"] = "pwd".into();
     assert_eq!(times_asked_twice(&[("gemini", moment), ("gemini", other)]), 2);
+    // One that reads the settings of another asks in its name.
+    let lab = lab().set("COPILOT_PROJECT_DIR", "/p");
+    let copilot = json!({"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": "2026-11-16T10:00:00.123Z",
+        "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let started = Instant::now();
+    for agent in ["copilot", "copilot", "claude"] {
+        ask(&lab, agent, &copilot);
+    }
+    assert!(started.elapsed() >= FRESH || runs(&lab) == 1);
     // What is not known of an agent is not taken for granted.
     let droid = json!({"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": "2026-11-16T10:00:00.123Z",
         "tool_name": "Execute", "tool_input": {"command": "ls"}});

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_app::connect::{TEST_EVENT, remember_fired};
+use ollm_app::connect::{TEST_EVENT, asker_of, remember_fired};
 use ollm_app::{App, LoadOptions, Turn, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
@@ -74,14 +74,15 @@ pub(crate) fn run<'a>(
     let (host, request, verdict) = match request {
         Ok(request) => {
             let agent = agent_named(host.name());
-            if let (Ok(world), Some(agent)) = (&world, agent)
-                && request.event.text("eventName") != Some(TEST_EVENT)
-            {
-                remember_fired(agent, world);
+            // Who reads the settings of another agent asks in its name.
+            let asker = world.as_ref().ok().zip(agent).map(|(world, agent)| (asker_of(agent, world), world));
+            if let Some((asker, world)) = asker.filter(|_| request.event.text("eventName") != Some(TEST_EVENT)) {
+                remember_fired(asker, world);
             }
+            let number = agent.and_then(|agent| agent.number(&request));
             let manner = Manner {
                 deadline: deadline(host, &request, arguments.within, started),
-                number: agent.and_then(|agent| agent.number(&request)),
+                number: number.or_else(|| asker?.0.number(&request)),
                 deaf: agent.filter(|agent| !agent.hears_refusals(&request)).map(|agent| agent.title),
                 ..manner
             };

@@ -20,7 +20,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Opaque,
-    stamps_events: false,
+    stamps_events: true,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),
     refusal: Way::Status,
