@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, World, git_hook};
 use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::{Action, Hook};
 use ollm_store::one_line;
@@ -18,6 +18,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = App::load(world, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
     world.tell_notices(output);
+    git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), world).iter().for_each(|note| output.tell(note));
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
     }
