@@ -44,9 +44,10 @@ fn uninstall(world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "change what a repository runs")?;
     let place = Place::find(world)?;
     let file = place.file.display();
-    output.line(&match place.uninstall()? {
-        true => format!("commits of this repository go through your hooks no longer; the line is out of {file}"),
-        false => format!("there is no line of ours in {file}"),
+    output.line(&if place.uninstall()? {
+        format!("commits of this repository go through your hooks no longer; the line is out of {file}")
+    } else {
+        format!("there is no line of ours in {file}")
     })?;
     Ok(OK)
 }

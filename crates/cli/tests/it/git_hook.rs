@@ -141,7 +141,8 @@ fn a_folder_of_the_repository_is_everybodys_and_works_without_us() {
 
 #[test]
 fn what_is_not_ours_to_change_is_named_and_left_alone() {
-    let cases: [(&str, fn(&Lab), &str); 4] = [
+    type Prepare = fn(&Lab);
+    let cases: [(&str, Prepare, &str); 4] = [
         (
             "no shell script",
             |lab| drop(lab.write_executable("project/.git/hooks/commit-msg", "#!/usr/bin/env python3\n")),

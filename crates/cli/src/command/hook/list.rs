@@ -18,7 +18,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = App::load(world, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
     world.tell_notices(output);
-    git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), world).iter().for_each(|note| output.tell(note));
+    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), world) {
+        output.tell(&note);
+    }
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
     }

@@ -29,7 +29,9 @@ pub(super) fn run(
     let name = event.name();
     let stages = runnable(stages, &app, &mut skipped);
     let planned = stages.iter().flatten().map(|step| &*step.hook);
-    git_hook::waits_in_vain(planned, world).iter().for_each(|note| output.tell(note));
+    if let Some(note) = git_hook::waits_in_vain(planned, world) {
+        output.tell(&note);
+    }
     if as_json {
         return output.pretty_json(&to_json(name, &stages, &skipped));
     }

@@ -66,7 +66,9 @@ pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
     let hook = app.hook(id)?;
-    git_hook::waits_in_vain(std::iter::once(&*hook), world).iter().for_each(|note| output.tell(note));
+    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), world) {
+        output.tell(&note);
+    }
     let hooks = match &hook.spec.group {
         Some(group) => trust::group::members(group, &app),
         None => vec![Arc::clone(&hook)],
