@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, Facts, Registry};
 use ollm_protocol::hook::{RateLimit, Requires};
-use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
 
 use crate::lab::Lab;
@@ -43,7 +43,7 @@ impl Lab {
         let trust = Trust::new(self.root.join(name).join("trusted-hooks.json"), SystemTime::now);
         let mut engine = Engine::new(trust, Environment::default());
         let command = self.no_op.display().to_string();
-        let action = ActionSpec::Command { command, args: Vec::new(), script: None };
+        let action = ActionSpec::Command(CommandSpec { command, args: Vec::new(), script: None });
         let spec = HookSpec { source: Source::User, ..HookSpec::new("plain", "before_tool", action) };
         engine.registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
         engine

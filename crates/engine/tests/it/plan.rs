@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Plan};
 use ollm_protocol::{
-    ActionSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules, Source, Timeout,
-    Variable, Verdict,
+    ActionSpec, AskAgentSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules,
+    Source, Timeout, Variable, Verdict,
 };
 use ollm_trust::{Approver, Choice, Question, Trust};
 use serde_json::json;
@@ -311,7 +311,7 @@ fn c09_a_tool_nobody_knows_reaches_only_hooks_for_everything() {
 fn a_plan_with_everything_in_it_runs_nothing() {
     let mut world = World::new();
     world.add(HookSpec { condition: Some("true".to_owned()), ..logs("one") });
-    let action = ActionSpec::AskAgent { prompt: "x".to_owned() };
+    let action = ActionSpec::AskAgent(AskAgentSpec { prompt: "x".to_owned() });
     world.add(HookSpec::new("two", "before_tool", action));
     let plan = world.engine.plan(&event());
     assert_eq!(

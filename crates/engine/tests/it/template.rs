@@ -3,7 +3,7 @@
 use std::fs;
 
 use ollm_engine::Status;
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec};
+use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, ShellSpec};
 use serde_json::json;
 
 use crate::support::{World, cases, command, ends, event, everywhere, sh, spoken};
@@ -26,7 +26,7 @@ fn with_path(value: &str) -> Event {
 }
 
 fn shell(line: &str) -> HookSpec {
-    let action = ActionSpec::Shell { script: line.to_owned() };
+    let action = ActionSpec::Shell(ShellSpec { script: line.to_owned() });
     spoken("agent", HookSpec { action, ..sh("x", "") })
 }
 
