@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use ollm_protocol::hook::ActionType;
+use ollm_protocol::hook::action::{ActionType, CommandSpec, ShellSpec};
 use ollm_protocol::hook::key::{self, HOOK_KEYS, HookKey, KeyKind, Text, TextForm, Unknown};
-use ollm_protocol::{ActionSpec, CommandSpec, HookSpec, ShellSpec, placeholders};
+use ollm_protocol::{ActionSpec, HookSpec, placeholders};
 use ollm_shell::split;
 
 use crate::file::Finding;

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use ollm_protocol::CommandSpec;
-use ollm_protocol::hook::{Runs, holds_shell_characters, runs};
+use ollm_protocol::hook::action::{CommandSpec, holds_shell_characters};
+use ollm_protocol::hook::{Runs, runs};
 
 /// Programs that run a package rather than a file.
 const RUNNERS: &[&str] = &["npx", "uvx"];

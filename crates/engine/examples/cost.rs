@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, trace};
-use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_store::{Bounds, RotatingLog};
 use ollm_trust::{Approval, Term, Trust};
 

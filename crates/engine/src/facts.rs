@@ -174,7 +174,8 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
-    use ollm_protocol::{ActionSpec, AskAgentSpec, HookSpec, RateLimit, Rules};
+    use ollm_protocol::hook::action::AskAgentSpec;
+    use ollm_protocol::{ActionSpec, HookSpec, RateLimit, Rules};
 
     use super::*;
 

@@ -13,7 +13,7 @@ use crate::event::EventKind;
 use crate::matcher::Matcher;
 use crate::pattern::FilePatterns;
 
-mod action;
+pub mod action;
 mod definition;
 mod endpoint;
 mod error;
@@ -22,10 +22,7 @@ mod interpreter;
 pub mod key;
 mod valid;
 
-pub use action::{
-    ACTION_TYPES, Action, ActionDescriptor, ActionSpec, ActionType, AskAgentSpec, Builtin, CommandSpec, HttpSpec,
-    HttpTarget, McpSpec, Needs, Program, RunCommand, RunCommandSpec, ShellSpec, Shown, holds_shell_characters,
-};
+pub use action::{Action, ActionSpec, Builtin, Needs, holds_shell_characters};
 pub use endpoint::{Endpoint, EndpointError, Header};
 pub use error::HookError;
 pub use held::Held;
@@ -372,7 +369,8 @@ impl Hook {
     /// Checks a declared hook and applies the defaults. Its templates are text here; the engine reads them when it runs.
     ///
     /// ```
-    /// use ollm_protocol::{ActionSpec, CommandSpec, Hook, HookSpec, Rules};
+    /// use ollm_protocol::hook::action::CommandSpec;
+    /// use ollm_protocol::{ActionSpec, Hook, HookSpec, Rules};
     /// let action = ActionSpec::Command(CommandSpec { command: "rm -rf".into(), ..CommandSpec::default() });
     /// assert!(Hook::new(HookSpec::new("x", "before_tool", action), &Rules::default()).is_err());
     /// ```

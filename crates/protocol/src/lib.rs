@@ -28,9 +28,8 @@ mod verdict;
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventError, EventKind};
 pub use hook::{
-    Action, ActionSpec, AskAgentSpec, Basis, Builtin, CommandSpec, Endpoint, Held, Hook, HookError, HookSpec, HttpSpec,
-    Layer, LimitsSpec, McpSpec, Needs, OnFailure, Origin, Priority, RateLimit, Reach, Requires, Rules, RunCommandSpec,
-    Setting, ShellSpec, Source, Timeout, Variable,
+    Action, ActionSpec, Basis, Builtin, Endpoint, Held, Hook, HookError, HookSpec, Layer, LimitsSpec, Needs, OnFailure,
+    Origin, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::{Matcher, Subject};

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_protocol::{ActionSpec, CommandSpec, Hook, HookSpec, Rules, Source};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Hook, HookSpec, Rules, Source};
 use ollm_trust::{RefusalReason, Term, Trust, TrustContext};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{ActionSpec, CommandSpec, Hook, HookSpec, Origin, Rules, ShellSpec, Source};
+use ollm_protocol::hook::action::{CommandSpec, ShellSpec};
+use ollm_protocol::{ActionSpec, Hook, HookSpec, Origin, Rules, Source};
 use ollm_store::digest_bytes;
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::hook::Shown;
+use ollm_protocol::hook::action::Shown;
 use ollm_protocol::{Basis, Hook, Layer, Needs, Origin, Reach, Remedy, Requires, Source};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;

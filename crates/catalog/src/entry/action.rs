@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use ollm_protocol::hook::{ActionType, key};
-use ollm_protocol::{ActionSpec, CommandSpec, HookSpec};
+use ollm_protocol::hook::action::{ActionType, CommandSpec};
+use ollm_protocol::hook::key;
+use ollm_protocol::{ActionSpec, HookSpec};
 
 use super::reader::{Reader, meant, not_loaded};
 use super::{Draft, canonical, names};

@@ -1,7 +1,7 @@
 //! JSON Schemas of hook files, for editors: one for each form, and one for all.
 
 use ollm_protocol::dialect::DIALECTS;
-use ollm_protocol::hook::ActionType;
+use ollm_protocol::hook::action::ActionType;
 use ollm_protocol::hook::key::{HOOK_KEYS, HookKey, KeyKind, TextForm};
 use ollm_protocol::{EventKind, units};
 use serde_json::{Map, Value, json};

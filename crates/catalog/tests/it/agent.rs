@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ollm_catalog::{Positions, Severity};
-use ollm_protocol::{ActionSpec, Basis, Layer, ShellSpec, Source};
+use ollm_protocol::hook::action::ShellSpec;
+use ollm_protocol::{ActionSpec, Basis, Layer, Source};
 
 use crate::world::{World, ids};
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ollm_catalog::Severity;
-use ollm_protocol::{ActionSpec, Basis, CommandSpec, Layer, LimitsSpec, OnFailure, Priority, Setting, Source, Timeout};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Basis, Layer, LimitsSpec, OnFailure, Priority, Setting, Source, Timeout};
 
 use crate::world::{World, ids};
 

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use ollm_catalog::Severity;
+use ollm_protocol::hook::action::{AskAgentSpec, CommandSpec, HttpSpec, McpSpec, ShellSpec};
 use ollm_protocol::hook::{RateLimit, Reach, Requires};
-use ollm_protocol::{
-    Action, ActionSpec, AskAgentSpec, Basis, CommandSpec, EventKind, Hook, HttpSpec, McpSpec, ShellSpec,
-};
+use ollm_protocol::{Action, ActionSpec, Basis, EventKind, Hook};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

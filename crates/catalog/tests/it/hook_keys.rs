@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use ollm_protocol::hook::ActionType;
+use ollm_protocol::hook::action::ActionType;
 use ollm_protocol::hook::key::{Approved, HOOK_KEYS, HookKey, KeyKind, Same, TextForm};
 use ollm_protocol::{Hook, dialect};
 use serde_json::{Value, json};

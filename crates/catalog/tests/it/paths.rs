@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use ollm_protocol::{ActionSpec, CommandSpec};
+use ollm_protocol::ActionSpec;
+use ollm_protocol::hook::action::CommandSpec;
 
 use crate::world::{World, link};
 

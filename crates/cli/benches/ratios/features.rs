@@ -4,8 +4,9 @@ use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, Facts, Registry};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::hook::{RateLimit, Requires};
-use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
 
 use crate::lab::Lab;

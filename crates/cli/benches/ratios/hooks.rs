@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, trace};
-use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
 use serde_json::json;
 

@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use ollm_engine::{Facts, Plan, Registry, Surroundings, plan, select};
-use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, Rules};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules};
 
 use crate::measure::{median, timed};
 

@@ -1,6 +1,7 @@
 //! A prompt for the agent, filled in from the event; nothing is started, and nothing is decided.
 
-use ollm_protocol::{AskAgentSpec, Verdict};
+use ollm_protocol::Verdict;
+use ollm_protocol::hook::action::AskAgentSpec;
 use serde_json::Value;
 
 use super::{ActionContext, Prepared, Run};

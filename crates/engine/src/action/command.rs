@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
 use ollm_protocol::Hook;
-use ollm_protocol::hook::Program;
+use ollm_protocol::hook::action::Program;
 use ollm_trust::Trusted;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Posts the event to an address.
 
-use ollm_protocol::hook::HttpTarget;
+use ollm_protocol::hook::action::HttpTarget;
 
 use super::{ActionContext, Prepared, Run};
 

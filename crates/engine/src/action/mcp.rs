@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_protocol::{End, McpSpec};
+use ollm_protocol::End;
+use ollm_protocol::hook::action::McpSpec;
 use serde_json::{Map, Value};
 
 use super::{ActionContext, Prepared, RemoteTask, Run, Task, TaskReply, limits};

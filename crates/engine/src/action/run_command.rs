@@ -1,6 +1,6 @@
 //! A program whose answer is its exit status: nothing it prints is read, but it is reported.
 
-use ollm_protocol::hook::RunCommand;
+use ollm_protocol::hook::action::RunCommand;
 use ollm_protocol::{Answer, Output, Verdict};
 use ollm_store::cut;
 use serde_json::Map;

@@ -1,7 +1,7 @@
 //! A line of shell: a value from an event reaches it by environment variable and never becomes shell text.
 
 use ollm_process::Job;
-use ollm_protocol::ShellSpec;
+use ollm_protocol::hook::action::ShellSpec;
 use serde_json::Value;
 
 use super::{ActionContext, Prepared, Run, Task};

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_engine::{Status, ToolCall, ToolCaller, ToolFailure};
+use ollm_protocol::hook::action::{AskAgentSpec, McpSpec, RunCommandSpec};
 use ollm_protocol::{
-    ActionSpec, AskAgentSpec, Event, EventKind, Flow, HookSpec, McpSpec, OnFailure, Origin, RunCommandSpec, Source,
-    Timeout, Verdict, placeholders,
+    ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout, Verdict, placeholders,
 };
 use serde_json::json;
 
@@ -240,8 +240,10 @@ fn a_builtin_with_a_timeout_of_its_own_is_left_behind_and_its_failure_counts() {
 #[cfg(not(feature = "http"))]
 #[test]
 fn a_build_without_http_says_so_and_the_policy_of_the_hook_applies() {
-    let action =
-        ActionSpec::Http(ollm_protocol::HttpSpec { url: "https://example.com/".to_owned(), headers: Vec::new() });
+    let action = ActionSpec::Http(ollm_protocol::hook::action::HttpSpec {
+        url: "https://example.com/".to_owned(),
+        headers: Vec::new(),
+    });
     let report = World::new().run(spoken("gate", HookSpec::new("http", "before_tool", action)), &event());
     assert_eq!((report.status, report.verdict.flow), (Status::Failed, Flow::Block));
     let expected = "http hooks are not supported by this build, which lacks the feature `http`";

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Status};
-use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, OnFailure, Origin, Source};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, OnFailure, Origin, Source};
 use ollm_trust::{Term, Trust};
 
 use crate::support::{World, command, event, file, ran, sh, skipped, within};

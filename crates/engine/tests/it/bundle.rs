@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_protocol::{ActionSpec, CommandSpec, Hook, HookSpec, Source};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Hook, HookSpec, Source};
 use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, Term, Unready, extension_keys};
 
 use crate::support::{World, event, file};

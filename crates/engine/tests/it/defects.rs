@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ollm_engine::{Engine, Environment, Registry, Status};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{
-    ActionSpec, CommandSpec, Commands, Event, EventKind, Flow, Hook, HookError, HookSpec, Remedy, Rules, Source,
-    Verdict,
+    ActionSpec, Commands, Event, EventKind, Flow, Hook, HookError, HookSpec, Remedy, Rules, Source, Verdict,
 };
 use ollm_trust::Trust;
 use serde_json::json;

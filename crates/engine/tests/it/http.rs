@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Report, Status};
 use ollm_net::Network;
-use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, HttpSpec, LimitsSpec, Rules, Source, Timeout};
+use ollm_protocol::hook::action::HttpSpec;
+use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, LimitsSpec, Rules, Source, Timeout};
 use ollm_trust::Trust;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

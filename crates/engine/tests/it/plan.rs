@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Plan};
+use ollm_protocol::hook::action::AskAgentSpec;
 use ollm_protocol::{
-    ActionSpec, AskAgentSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules,
-    Source, Timeout, Variable, Verdict,
+    ActionSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules, Source, Timeout,
+    Variable, Verdict,
 };
 use ollm_trust::{Approver, Choice, Question, Trust};
 use serde_json::json;

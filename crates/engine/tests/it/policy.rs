@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ollm_engine::{Status, summarise};
-use ollm_protocol::{ActionSpec, Flow, HookSpec, OnFailure, ShellSpec, Source};
+use ollm_protocol::hook::action::ShellSpec;
+use ollm_protocol::{ActionSpec, Flow, HookSpec, OnFailure, Source};
 use serde_json::json;
 
 use crate::support::{

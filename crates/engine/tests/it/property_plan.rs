@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ollm_engine::{Facts, Reason, Registry, Requirement, Skip, Surroundings, plan, select};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{
-    ActionSpec, CommandSpec, Event, EventKind, Hook, HookSpec, Layer, OnFailure, Priority, Reach, Requires, Rules,
-    Source,
+    ActionSpec, Event, EventKind, Hook, HookSpec, Layer, OnFailure, Priority, Reach, Requires, Rules, Source,
 };
 use proptest::prelude::*;
 use serde_json::{Map, json};

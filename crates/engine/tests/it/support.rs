@@ -7,9 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Outcome, Report, Status};
-use ollm_protocol::{
-    ActionSpec, Builtin, CommandSpec, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict,
-};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict};
 use ollm_trust::Trust;
 use ollm_trust::{Approval, approve_all};
 use proptest::prelude::ProptestConfig;

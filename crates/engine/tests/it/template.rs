@@ -3,7 +3,8 @@
 use std::fs;
 
 use ollm_engine::Status;
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, ShellSpec};
+use ollm_protocol::hook::action::ShellSpec;
+use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec};
 use serde_json::json;
 
 use crate::support::{World, cases, command, ends, event, everywhere, sh, spoken};

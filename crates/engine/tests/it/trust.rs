@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use ollm_engine::Skip;
-use ollm_protocol::{
-    ActionSpec, CommandSpec, Flow, Hook, HookSpec, OnFailure, Origin, Priority, ShellSpec, Source, Timeout,
-};
+use ollm_protocol::hook::action::{CommandSpec, ShellSpec};
+use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, OnFailure, Origin, Priority, Source, Timeout};
 use ollm_trust::{Approvable, Standing, Untrusted};
 
 use crate::support::{World, builtin, event, file, go_on, logs, prints, ran, sh, skipped, spoken};

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_engine::Engine;
-use ollm_protocol::{ActionSpec, CommandSpec, Event, EventKind, Flow, HookSpec, Source};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, Source};
 use ollm_trust::{Term, Trust, Untrusted};
 use proptest::prelude::*;
 

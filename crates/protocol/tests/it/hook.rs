@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ollm_protocol::hook::WHITELIST;
+use ollm_protocol::hook::action::{AskAgentSpec, CommandSpec, HttpSpec, McpSpec, RunCommandSpec, ShellSpec};
 use ollm_protocol::{
-    ActionSpec, AskAgentSpec, Basis, Builtin, CommandSpec, EventKind, Hook, HookError, HookSpec, HttpSpec, Layer,
-    LimitsSpec, McpSpec, OnFailure, Origin, Priority, RateLimit, Reach, Requires, Rules, RunCommandSpec, Setting,
-    ShellSpec, Source, Subject, Timeout, Verdict,
+    ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
+    RateLimit, Reach, Requires, Rules, Setting, Source, Subject, Timeout, Verdict,
 };
 
 fn command(command: &str) -> ActionSpec {

@@ -2,7 +2,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use ollm_protocol::{ActionSpec, CommandSpec, Hook};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Hook};
 use std::sync::Arc;
 
 use crate::Term;

@@ -3,7 +3,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_protocol::{ActionSpec, CommandSpec, Hook};
+use ollm_protocol::hook::action::CommandSpec;
+use ollm_protocol::{ActionSpec, Hook};
 
 use super::*;
 use crate::fixture::Project;

@@ -6,7 +6,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{ActionSpec, AskAgentSpec, CommandSpec, Hook, HookSpec, Origin, Rules, ShellSpec, Source};
+use ollm_protocol::hook::action::{AskAgentSpec, CommandSpec, ShellSpec};
+use ollm_protocol::{ActionSpec, Hook, HookSpec, Origin, Rules, Source};
 use ollm_trust::{Approvable, ExtensionFolder, Standing, Trust, TrustContext};
 use tempfile::TempDir;
 

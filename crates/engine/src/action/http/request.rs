@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use ollm_net::{NetError, Network, tls_failure};
 use ollm_protocol::End;
-use ollm_protocol::hook::{Endpoint, HttpTarget};
+use ollm_protocol::hook::Endpoint;
+use ollm_protocol::hook::action::HttpTarget;
 use serde_json::Value;
 use ureq::config::ConfigBuilder;
 use ureq::http::Response;
