@@ -404,11 +404,11 @@ fn what_cannot_be_meant_is_refused_with_its_field() {
         (services("::1:80"), "requires", "::1:80"),
         (services("a:0"), "requires", "a:0"),
         (services("http://a:80"), "requires", "http://a:80"),
-        (acting(ActionSpec::AskAgent(AskAgentSpec { prompt: " ".to_owned() })), "action", "prompt"),
+        (acting(ActionSpec::AskAgent(AskAgentSpec { prompt: " ".to_owned() })), "prompt", "prompt"),
         (http("ftp://a", "A", "b"), "url", "ftp://a"),
         (http("https://a", "A", "${TOKEN}"), "headers", "passEnv"),
-        (mcp("", "b"), "action", "server"),
-        (mcp("a", ""), "action", "tool"),
+        (mcp("", "b"), "server", "server"),
+        (mcp("a", ""), "tool", "tool"),
     ] {
         let (at, message) = complaint(spec);
         assert!(at == field && message.contains(word), "{at}: {message}");

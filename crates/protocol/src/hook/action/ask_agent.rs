@@ -35,7 +35,7 @@ impl ActionDescriptor for AskAgentSpec {
 
     fn check(&self, _: &HookSpec, _: &[EventKind], _: &Rules) -> Result<Action, HookError> {
         if self.prompt.trim().is_empty() {
-            return Err(HookError::Empty("prompt"));
+            return Err(HookError::empty("prompt"));
         }
         Ok(Action::AskAgent(self.clone()))
     }

@@ -59,7 +59,7 @@ impl ActionDescriptor for McpSpec {
     fn check(&self, _: &HookSpec, _: &[EventKind], _: &Rules) -> Result<Action, HookError> {
         for (key, value) in [("server", &self.server), ("tool", &self.tool)] {
             if value.trim().is_empty() {
-                return Err(HookError::Empty(key));
+                return Err(HookError::empty(key));
             }
         }
         Ok(Action::Mcp(self.clone()))
