@@ -9,6 +9,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::key::HookKey;
@@ -148,7 +149,7 @@ trait ValidAction {
 macro_rules! actions {
     ($($(#[$about:meta])* $name:ident($declared:ty => $valid:ty),)+) => {
         /// What a hook does, as declared.
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum ActionSpec {
             $($(#[$about])* $name($declared),)+
         }

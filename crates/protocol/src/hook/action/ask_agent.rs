@@ -1,12 +1,14 @@
 //! `askAgent`: gives the agent a prompt.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
 
 /// A prompt for the agent.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AskAgentSpec {
     /// The prompt, which may hold templates.
     pub prompt: String,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
 use super::{Action, ActionDescriptor, ActionType, Needs, Shown, ValidAction};
 use crate::event::{Event, EventKind};
 use crate::hook::{HookError, HookSpec, Rules};
@@ -36,6 +38,21 @@ impl fmt::Debug for Builtin {
 impl PartialEq for Builtin {
     fn eq(&self, other: &Builtin) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A closure cannot be written down.
+const NO_TEXT: &str = "a closure has no text";
+
+impl Serialize for Builtin {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(ser::Error::custom(NO_TEXT))
+    }
+}
+
+impl<'de> Deserialize<'de> for Builtin {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Builtin, D::Error> {
+        Err(de::Error::custom(NO_TEXT))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction};
 use crate::event::EventKind;
 use crate::hook::definition::path;
@@ -13,7 +15,7 @@ use crate::hook::{HookError, HookSpec, Rules, Runs, runs};
 const METACHARACTERS: &[char] = &[';', '&', '|', '`', '$', '(', ')', '{', '}', '[', ']', '<', '>', '\n', '\0'];
 
 /// A program that is started without a shell, as declared.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandSpec {
     /// The program: absolute, or on the whitelist.
     pub command: String,

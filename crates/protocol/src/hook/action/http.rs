@@ -1,5 +1,7 @@
 //! `http`: posts the event to an address.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
 use crate::event::EventKind;
 use crate::hook::endpoint::{Endpoint, Header};
@@ -7,7 +9,7 @@ use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
 
 /// An address that the event is posted to, as declared.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HttpSpec {
     /// The address.
     pub url: String,

@@ -1,5 +1,6 @@
 //! `mcp`: calls a tool of an MCP server.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction};
@@ -8,7 +9,7 @@ use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
 
 /// A call of a tool.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct McpSpec {
     /// The server.
     pub server: String,

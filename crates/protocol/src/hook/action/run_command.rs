@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::{SCRIPT, check_program};
 use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Program, Shown, ValidAction, short};
 use crate::event::EventKind;
@@ -13,7 +15,7 @@ use crate::placeholder::placeholders;
 const EVENTS: &[EventKind] = &[EventKind::BeforeAgent, EventKind::AfterAgent];
 
 /// A line that is split without a shell, as declared.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunCommandSpec {
     /// The line, as written.
     pub line: String,

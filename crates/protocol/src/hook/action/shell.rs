@@ -1,12 +1,14 @@
 //! `shell`: runs a line of shell.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
 
 /// A line of shell.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShellSpec {
     /// The line, which may hold templates.
     pub script: String,
