@@ -33,6 +33,7 @@ mod policy;
 mod robust;
 mod round_trip;
 mod schemas;
+mod server_keys;
 mod server_schema;
 mod servers;
 mod world;
