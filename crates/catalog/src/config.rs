@@ -204,7 +204,7 @@ impl Config {
     /// Everything that applies, the defaults too, in the order of the table; a version only where it is written.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
-        for key in KEYS.iter().filter(|key| !key.is_inner()) {
+        for key in KEYS {
             let before = settings.len();
             settings.extend(self.said.iter().filter(|setting| setting.key == key).cloned());
             if settings.len() == before && !key.is_open() && key.path != "version" {

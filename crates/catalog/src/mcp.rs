@@ -19,6 +19,7 @@ use crate::problem::{Problem, Severity};
 mod approval;
 mod edit;
 mod expand;
+mod key;
 mod read;
 mod resolve;
 mod schema;
@@ -27,8 +28,10 @@ mod snippet;
 pub use edit::{EditError, add_server, remove_server};
 pub(crate) use expand::variables_in;
 pub use expand::{expand, expand_with};
-pub(crate) use read::{Context, is_address, is_sound, read};
-pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
+pub(crate) use key::is_address;
+pub use key::{Approved, SERVER_KEYS, ServerKey, ServerKeyKind, TextForm, Unhonoured};
+pub(crate) use read::{Context, is_sound, read};
+pub use read::{OTHER_TRANSPORTS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
 pub use snippet::{
     ServerSnippet, SnippetError, is_toml_snippet, servers_from_json, servers_from_toml, servers_from_yaml, unfenced,
@@ -72,6 +75,28 @@ pub struct ServerSpec {
     pub extension: Option<String>,
     /// Where it is declared.
     pub origin: Origin,
+}
+
+impl ServerSpec {
+    /// A server of the user's of which nothing is said but where it is.
+    pub fn new(name: impl Into<String>, address: Address) -> ServerSpec {
+        ServerSpec {
+            name: name.into(),
+            address,
+            timeout: None,
+            tool_timeout: None,
+            idle_timeout: None,
+            enabled: true,
+            lazy: None,
+            auto_restart: None,
+            allow: None,
+            deny: Vec::new(),
+            oauth: None,
+            source: Source::User,
+            extension: None,
+            origin: Origin::default(),
+        }
+    }
 }
 
 /// Where a server is.
@@ -270,6 +295,9 @@ impl Loading {
 
 /// Takes the lines away that hold a value of a variable or header.
 pub(crate) fn hide_secrets(problems: &mut [Problem], node: &Node) {
+    if problems.is_empty() {
+        return;
+    }
     let mut secrets = Vec::new();
     secrets_of(node, false, &mut secrets);
     for problem in problems {
@@ -284,8 +312,7 @@ fn secrets_of<'a>(node: &'a Node, secret: bool, found: &mut Vec<&'a str>) {
         Node::Text(text) if secret && text.len() >= SHORTEST_SECRET => found.push(text),
         Node::List(items) => items.iter().for_each(|item| secrets_of(item, secret, found)),
         Node::Map(entries) => entries.iter().for_each(|(key, value)| {
-            let kept = matches!(key.as_str(), "env" | "headers" | "clientSecret" | "client_secret");
-            secrets_of(value, secret || kept, found);
+            secrets_of(value, secret || key::is_secret(key), found);
         }),
         _ => {}
     }

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ollm_catalog::{
-    LIMIT_KEYS, OAUTH_KEYS, Problem, SERVER_KEYS, ServerKeys, Severity, manifest_keys, manifest_schema,
-    validate_extension,
+    Problem, SERVER_KEYS, ServerKey, ServerKeyKind, Severity, manifest_keys, manifest_schema, validate_extension,
 };
 use ollm_protocol::Rules;
 use serde_json::{Value, json};
@@ -155,13 +154,21 @@ fn pointer(part: &str) -> &'static str {
 fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
     let known = manifest_keys().map(|(part, keys)| (pointer(&part), keys));
     let more = MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()));
-    known.chain(more).chain(SERVERS.iter().map(|(pointer, keys)| (*pointer, words(keys)))).collect()
+    known.chain(more).chain(servers()).collect()
 }
 
-/// Each key of a server under all its names. A secret of a login needs a name beside it.
-fn words(keys: ServerKeys) -> Vec<&'static str> {
-    let words = keys.iter().flat_map(|(ours, others)| [&[*ours], *others].concat());
-    words.filter(|key| !matches!(*key, "clientSecret" | "client_secret")).collect()
+/// The keys of servers, each under all its names. A secret of a login needs a name beside it.
+fn servers() -> Vec<(&'static str, Vec<&'static str>)> {
+    let words = |keys: &'static [ServerKey]| -> Vec<&str> {
+        let known = keys.iter().filter(|row| !matches!(row.kind, ServerKeyKind::Place) && row.needs.is_none());
+        known.flat_map(|row| [&[row.name], row.aliases].concat()).collect()
+    };
+    let part = |name: &str| words(SERVER_KEYS.iter().find(|row| row.name == name).unwrap().inner());
+    vec![
+        ("/mcpServers/program", words(SERVER_KEYS)),
+        ("/mcpServers/program/limits", part("limits")),
+        ("/mcpServers/program/oauth", part("oauth")),
+    ]
 }
 
 const MORE: &[(&str, &[&str])] = &[
@@ -196,13 +203,8 @@ const MORE: &[(&str, &[&str])] = &[
     ("/hooks/session_end/0/action", &["command", "type"]),
     ("/mcpServers", &["s", "a b"]),
     ("/mcpServers/address", &["url", "headers", "command"]),
-];
-
-/// The keys of servers, of which the reader has the list.
-const SERVERS: &[(&str, ServerKeys)] = &[
-    ("/mcpServers/program", SERVER_KEYS),
-    ("/mcpServers/program/limits", LIMIT_KEYS),
-    ("/mcpServers/program/oauth", OAUTH_KEYS),
+    ("/mcpServers/program", &["tool_timeout", "working_directory", "allow_tools"]),
+    ("/mcpServers/program/oauth", &["client_id", "callback_port"]),
 ];
 
 /// What only the reader knows: it looks at more than one key, or further into a text than a schema can.

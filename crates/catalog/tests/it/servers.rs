@@ -255,7 +255,7 @@ fn what_only_another_program_can_fill_in_is_named_with_its_field() {
 #[test]
 fn slips_are_warned_about() {
     let (server, problems) =
-        user(&json!({"command": "x", "timout": 5, "timeout": "5000", "limits": {"output": "1MiB"}}));
+        user(&json!({"command": "x", "timout": 5, "timeout": "5000", "oauth": {"enabled": false}}));
     assert_eq!(server.unwrap().timeout, Some(Duration::from_secs(5)));
     assert_eq!(problems.len(), 3);
     assert_eq!(problems[0].help.as_deref(), Some("did you mean `timeout`?"));
