@@ -45,9 +45,9 @@ pub use config::{
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, Extensions, Index, Manifest, Permissions, SettingKind, SettingSpec,
-    SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_keys, manifest_schema,
-    named_extensions, reload_extensions, settings_schema, validate_extension,
+    Changes, CopyOf, Dependency, Extension, Extensions, Index, Manifest, ManifestKey, Permissions, SettingKind,
+    SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_key_names,
+    manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema, validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ollm_catalog::{
-    Problem, SERVER_KEYS, ServerKey, ServerKeyKind, Severity, manifest_keys, manifest_schema, validate_extension,
+    Problem, SERVER_KEYS, ServerKey, ServerKeyKind, Severity, manifest_key_names, manifest_schema, validate_extension,
 };
 use ollm_protocol::Rules;
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ fn pointer(part: &str) -> &'static str {
 
 /// The keys that are probed, by the place they stand at: those the reader names, and some that it does not.
 fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
-    let known = manifest_keys().map(|(part, keys)| (pointer(&part), keys));
+    let known = manifest_key_names().map(|(part, keys)| (pointer(&part), keys));
     let more = MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()));
     known.chain(more).chain(servers()).collect()
 }
@@ -257,8 +257,8 @@ fn schema_and_reader_agree_on_every_key() {
     }
     assert!(differing.is_empty(), "{differing:#?}");
     assert!(agreed.0 > 600 && agreed.1 > 2000, "{agreed:?}");
-    let all =
-        manifest_keys().flat_map(|(part, keys)| keys.into_iter().map(move |key| format!("{}/{key}", pointer(&part))));
+    let all = manifest_key_names()
+        .flat_map(|(part, keys)| keys.into_iter().map(move |key| format!("{}/{key}", pointer(&part))));
     assert_eq!(all.filter(|key| !taken.contains(key)).collect::<Vec<_>>(), Vec::<String>::new());
 }
 
@@ -281,7 +281,7 @@ fn a_misspelt_key_does_not_fit() {
     let validator = jsonschema::validator_for(&manifest_schema()).unwrap();
     assert!(validator.is_valid(&base()));
     // Of an author and a repository others write more than we read.
-    let parts = manifest_keys().filter(|(part, _)| !["author", "repository"].contains(&part.as_str()));
+    let parts = manifest_key_names().filter(|(part, _)| !["author", "repository"].contains(&part.as_str()));
     for (part, key) in parts.flat_map(|(part, keys)| keys.into_iter().map(move |key| (part.clone(), key))) {
         let mut manifest = base();
         manifest["permissions"] = json!({});

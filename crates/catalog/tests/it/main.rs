@@ -26,6 +26,7 @@ mod extensions;
 mod files;
 mod forms;
 mod hook_keys;
+mod manifest_keys;
 mod moment;
 mod paths;
 mod places;
