@@ -35,7 +35,7 @@ pub use kind::{Item, Kind};
 pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
-pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
+pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TraceSettings};
 pub use variables::mistyped_variables;
 
 /// Larger configuration files are not read.

@@ -39,7 +39,7 @@ mod yaml_edit;
 pub use budget::Budget;
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
-    LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
+    LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
     change as change_config, check_target as check_config_target, configuration, find_key, key_table,
     migrate as migrate_config, mistyped_variables, schema as config_schema,
 };

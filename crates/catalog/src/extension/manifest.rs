@@ -85,26 +85,26 @@ pub(super) const MANIFEST: ManifestPart<Manifest> = ManifestPart {
         ),
         optional(
             "mcpServers",
-            "Servers by name, each with the [keys of a server](mcp.md).",
+            "Servers by name, each with the keys of a server.",
             "none",
             RowKind::Own(|check, at, manifest| manifest.servers = read_servers(check, at), schema::servers),
         ),
         optional(
             "hooks",
-            "Events with their lists, exactly as in a [hook file](hooks.md); relative files lie in the extension's folder and may \
+            "Events with their lists, exactly as in a hook file; relative files lie in the extension's folder and may \
              not leave it.",
             "none",
             RowKind::Own(|check, at, _| check_hooks(check, at), by_event),
         ),
         optional(
             "settings",
-            "A list of what can be set, see [below](#settings).",
+            "What can be set, a list.",
             "none",
             RowKind::Own(|check, at, manifest| manifest.settings = setting::read(check, at), schema::settings),
         ),
         optional(
             "skills",
-            "A list of prompts, see [below](#skills).",
+            "Prompts with blanks to fill in, a list.",
             "none",
             RowKind::Own(|check, at, manifest| manifest.skills = skill::read(check, at), schema::skills),
         ),
