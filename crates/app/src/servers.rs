@@ -11,7 +11,7 @@ use ollm_catalog::{
     Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
 };
 use ollm_engine::Environment;
-use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
+use ollm_mcp::{Cache, Endpoint, Entry, Filter, Labels, Offers, ReadyServer};
 use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
@@ -298,7 +298,7 @@ impl DeclaredServer {
     }
 
     /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
-    pub fn declaration(&self, servers: &Servers<'_>) -> Result<(Declaration, Vec<Problem>), String> {
+    pub fn ready(&self, servers: &Servers<'_>) -> Result<(ReadyServer, Vec<Problem>), String> {
         let trusted = self.trusted(servers)?;
         let world = servers.world;
         let bundle = self.bundle.as_deref();
@@ -315,7 +315,7 @@ impl DeclaredServer {
         world.hidden.add(secrets.iter().cloned());
         let private = private(&spec, used.take(), world);
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
-        let declaration = Declaration {
+        let ready = ReadyServer {
             endpoint: endpoint(&trusted, &spec, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
@@ -328,7 +328,7 @@ impl DeclaredServer {
             hidden,
             name: spec.name,
         };
-        Ok((declaration, problems))
+        Ok((ready, problems))
     }
 }
 

@@ -5,9 +5,9 @@ use ollm_protocol::schema::{self, Api, BadSchema};
 use ollm_protocol::{Tool, ToolSchema};
 use serde_json::Value;
 
-use crate::declaration::Filter;
 use crate::depth_limit::{DEEPEST, is_deep};
 use crate::name::{BadName, tool_names};
+use crate::ready::Filter;
 
 /// More tools of one server are not offered: no model could choose among them.
 const MOST_TOOLS: usize = 10_000;

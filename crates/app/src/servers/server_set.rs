@@ -109,7 +109,7 @@ impl ServerSet {
         for known in chosen.iter().filter(|known| !turnover.kept.contains(&known.spec.name)) {
             let name = &known.spec.name;
             self.gate.watch(known);
-            let (declaration, mut missing) = match known.declaration(servers) {
+            let (ready, mut missing) = match known.ready(servers) {
                 Ok(found) => found,
                 Err(why) => {
                     let message = format!("server `{name}` is not started: {why}");
@@ -122,15 +122,15 @@ impl ServerSet {
             let again = self.gate.refused(name);
             let oauth = known.expanded(servers).0.oauth;
             let logs_in_as_before = self.read(name, |member| member.oauth == oauth).unwrap_or_default();
-            let same = before.as_ref().is_some_and(|server| *server.declaration() == declaration && logs_in_as_before);
+            let same = before.as_ref().is_some_and(|server| *server.ready() == ready && logs_in_as_before);
             if again || !same {
                 if before.is_some() {
                     self.remove(name);
                 }
-                if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
+                if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &ready.endpoint {
                     self.tokens.serve(name, url, client(oauth.as_ref()));
                 }
-                self.fleet.add(declaration, memory(known.cached.as_ref()));
+                self.fleet.add(ready, memory(known.cached.as_ref()));
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
                 list.push(name.clone());
                 turnover.problems.append(&mut missing);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use ollm_process::Limits;
 use ollm_protocol::pattern::fits_name;
 
-/// One MCP server.
+/// An MCP server that is ready to be started.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Declaration {
+pub struct ReadyServer {
     /// Its name: unique among all servers, and part of the names of its tools.
     pub name: String,
     /// Where it is.
@@ -34,10 +34,10 @@ pub struct Declaration {
     pub hidden: Vec<(String, String)>,
 }
 
-impl Declaration {
+impl ReadyServer {
     /// A server that starts at once and stays, with all its tools and the usual times.
-    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Declaration {
-        Declaration {
+    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> ReadyServer {
+        ReadyServer {
             name: name.into(),
             endpoint,
             connect_timeout: Duration::from_secs(10),
