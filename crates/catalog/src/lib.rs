@@ -54,11 +54,11 @@ pub use file_stamps::FileStamps;
 pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, files_in_place, load, load_for};
 pub use mcp::{
-    Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Oauth, Pairs, SERVER_KEYS,
-    ServerKey, ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm,
-    Transport, Unhonoured as ServerUnhonoured, add_server, check_server, expand, expand_with, is_toml_snippet,
-    load_servers, remove_server, servers_from_json, servers_from_toml, servers_from_yaml, settings_file, taken_server,
-    unfenced, yaml_value,
+    Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,
+    ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm, Transport,
+    Unhonoured as ServerUnhonoured, add_server, check_server, expand, expand_with, is_toml_snippet, load_servers,
+    remove_server, servers_from_json, servers_from_toml, servers_from_yaml, settings_file, taken_server, unfenced,
+    yaml_value,
 };
 pub use place::{Places, PolicyFile, find_projects};
 pub use problem::{Problem, Severity, Snippet};

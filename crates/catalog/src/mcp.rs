@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{LimitsSpec, Origin, Source};
+use ollm_protocol::{LimitsSpec, Oauth, Origin, Source, ToolFilter};
 use ollm_store::{check_owner, current_uid};
 use serde_json::Value;
 
@@ -63,10 +63,8 @@ pub struct ServerSpec {
     pub lazy: Option<bool>,
     /// Whether it is started anew after a crash.
     pub auto_restart: Option<bool>,
-    /// Only these tools are offered, if any are named.
-    pub allow: Option<Vec<String>>,
-    /// These tools are not offered.
-    pub deny: Vec<String>,
+    /// Which of its tools are offered.
+    pub tools: ToolFilter,
     /// How to log in, where that needs more than the server says.
     pub oauth: Option<Oauth>,
     /// Whose it is.
@@ -89,8 +87,7 @@ impl ServerSpec {
             enabled: true,
             lazy: None,
             auto_restart: None,
-            allow: None,
-            deny: Vec::new(),
+            tools: ToolFilter::default(),
             oauth: None,
             source: Source::User,
             extension: None,
@@ -143,38 +140,6 @@ impl Address {
             Address::Url { transport: Transport::Http, .. } => "http",
             Address::Url { transport: Transport::Sse, .. } => "sse",
         }
-    }
-}
-
-/// How to log in to a server.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Oauth {
-    /// The name by which the issuer knows us already.
-    pub client_id: Option<String>,
-    /// The word that proves it.
-    pub client_secret: Option<String>,
-    /// Where a document says who we are, for issuers that read it there.
-    pub metadata_url: Option<String>,
-    /// What to ask for.
-    pub scopes: Vec<String>,
-    /// The port the browser comes back to.
-    pub port: Option<u16>,
-    /// The whole address the browser comes back to, if the issuer knows another one than ours.
-    pub redirect: Option<String>,
-}
-
-#[expect(clippy::missing_fields_in_debug, reason = "the secret is not shown, and approvals are bound to the rest")]
-impl fmt::Debug for Oauth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Oauth");
-        shown.field("client_id", &self.client_id).field("scopes", &self.scopes).field("port", &self.port);
-        // Approvals are bound to this text: what is not declared leaves no trace in it.
-        for (name, value) in [("metadata_url", &self.metadata_url), ("redirect", &self.redirect)] {
-            if let Some(value) = value {
-                shown.field(name, value);
-            }
-        }
-        shown.finish()
     }
 }
 

@@ -13,11 +13,12 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
+use crate::cache::ServerMemory;
 use crate::error::{CallError, CallErrorKind};
 use crate::list::Listing;
 use crate::ready::ReadyServer;
 use crate::runtime::{RuntimeHandle, RuntimeThread};
-use crate::server::{Call, Server, ServerMemory};
+use crate::server::{Call, Server};
 use crate::shared::ClientContext;
 use crate::status::ServerStatus;
 use crate::wait::WaitEnd;

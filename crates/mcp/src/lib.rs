@@ -105,7 +105,7 @@ mod web;
 
 pub use auth::{Grant, Login, LoginError, Tokens, Wanted, log_out};
 pub use blocking::{BlockingClient, Pending};
-pub use cache::{Cache, Entry};
+pub use cache::{Cache, ServerMemory};
 pub use client_handler::{OnProgress, Progress};
 pub use endpoint::{WebAddress, web_address};
 pub use error::{CallError, CallErrorKind};
@@ -113,13 +113,14 @@ pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
 pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
+pub use ollm_protocol::{Oauth, ToolFilter};
 pub use ports::{Admit, Authorize, Elicit, ElicitAnswer, PortFuture, Ports, Reply, Sample, ServerNotice, Watch};
-pub use ready::{Endpoint, Filter, ReadyServer};
+pub use ready::{Endpoint, ReadyServer};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
     show as show_result, write as write_result,
 };
-pub use server::{Call, ClientContext, Server, ServerMemory};
+pub use server::{Call, ClientContext, Server};
 pub use settings::{Bounds, Root, Settings, Timings};
 pub use status::{ServerState, ServerStatus};
 pub use tool::{Offer, Offers, Remark};

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::cache::ServerMemory;
 use crate::client_handler::{ClientHandler, OnProgress};
 use crate::endpoint::is_remote;
 use crate::error::{CallError, CallErrorKind};
@@ -17,7 +18,7 @@ use crate::handshake::Era;
 use crate::lifecycle::{ServerCommand, run_lifecycle};
 use crate::list::{ListKind, Listing, list};
 use crate::log::Log;
-use crate::ready::ReadyServer;
+use crate::ready::{Endpoint, ReadyServer};
 use crate::requester::{InteractiveRequest, RequestDeadline, RequestError, Requester};
 use crate::runtime::RuntimeHandle;
 use crate::shared::{ServerShared, ServerSnapshot, needs_auth, redact, secrets};
@@ -30,19 +31,6 @@ const REASON: Duration = Duration::from_secs(1);
 
 /// How long a caller waits for tools that a server has announced.
 const FRESH: Duration = Duration::from_secs(2);
-
-/// What was learnt of a server in an earlier run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServerMemory {
-    /// The protocol revision that was agreed upon.
-    pub revision: Option<String>,
-    /// How it was reached: stdio, http or sse.
-    pub transport: Option<String>,
-    /// Its tools, as it wrote them.
-    pub tools: Option<Vec<Value>>,
-    /// What was left out of them.
-    pub warnings: Vec<String>,
-}
 
 /// A tool to call.
 #[derive(Clone, Default)]
@@ -93,6 +81,11 @@ impl Server {
         memory: ServerMemory,
         runtime: Option<Arc<RuntimeHandle>>,
     ) -> Self {
+        if let (Some(authorize), Endpoint::Http { url, .. } | Endpoint::Sse { url, .. }) =
+            (&context.ports.authorize, &ready.endpoint)
+        {
+            authorize.serve(&ready.name, url, ready.oauth.as_ref());
+        }
         let log = Arc::new(Log::new(secrets(&ready), ready.hidden.clone(), context.settings.bounds.lines));
         let handler = ClientHandler::new(&ready.name, &context.settings, context.ports.clone(), Arc::clone(&log));
         let (now, _) = watch::channel(ServerSnapshot {

@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ollm_protocol::LimitsSpec;
+use ollm_protocol::{LimitsSpec, Oauth};
 use ollm_store::Hasher;
 use ollm_trust::Row;
 
-use super::{Oauth, Pairs, ServerSpec};
+use super::{Pairs, ServerSpec};
 use crate::config::camel;
 
 mod oauth;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ollm_catalog::{Config, HookSettings, Positions, Problem, Setting, Severity};
-use ollm_protocol::RateLimit;
 use ollm_protocol::Basis;
+use ollm_protocol::RateLimit;
 
 use crate::world::{World, link};
 

@@ -90,7 +90,7 @@ fn every_key_of_a_program_is_read() {
     assert_eq!((server.timeout, server.tool_timeout), (Some(Duration::from_secs(5)), Some(Duration::from_mins(2))));
     assert_eq!(server.idle_timeout, Some(Duration::ZERO));
     assert_eq!((server.enabled, server.lazy, server.auto_restart), (true, Some(true), Some(true)));
-    assert_eq!((server.allow, server.deny), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
+    assert_eq!((server.tools.allow, server.tools.deny), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
     assert_eq!((server.source, server.origin.line), (Source::User, 1));
 }
 
@@ -124,7 +124,11 @@ fn keys_may_be_written_with_lines_between_their_words_and_in_other_programs_word
         let (servers, problems) = load(&world);
         assert_eq!(problems, [], "{allow}");
         let server = &servers[0];
-        assert_eq!((&server.allow, &server.deny), (&Some(vec!["a".to_owned()]), &vec!["b*".to_owned()]), "{allow}");
+        assert_eq!(
+            (&server.tools.allow, &server.tools.deny),
+            (&Some(vec!["a".to_owned()]), &vec!["b*".to_owned()]),
+            "{allow}"
+        );
         assert_eq!(server.tool_timeout, Some(std::time::Duration::from_secs(5)));
         assert_eq!(world.load().1, [], "{allow}");
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_mcp::{
-    Call, CallErrorKind, Elicit, ElicitAnswer, Filter, Ports, Reply, Root, Sample, ServerMemory, ServerNotice,
-    ServerState, Settings,
+    Call, CallErrorKind, Elicit, ElicitAnswer, Ports, Reply, Root, Sample, ServerMemory, ServerNotice, ServerState,
+    Settings, ToolFilter,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn a_tool_keeps_every_keyword_of_its_schema() {
 
 #[test]
 fn tools_are_offered_and_called_as_the_filter_says() {
-    let tools = Filter { allow: Some(vec!["echo".into(), "env".into()]), deny: vec!["env".into()] };
+    let tools = ToolFilter { allow: Some(vec!["echo".into(), "env".into()]), deny: vec!["env".into()] };
     let fleet = with(ollm_mcp::ReadyServer { tools, ..scripted("normal") });
     fleet.start("fake").unwrap();
     assert_eq!(names(&fleet), ["echo"]);

@@ -5,7 +5,9 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_mcp::{BlockingClient, Call, CallErrorKind, Endpoint, Filter, Ports, ReadyServer, ServerMemory, ServerState};
+use ollm_mcp::{
+    BlockingClient, Call, CallErrorKind, Endpoint, Ports, ReadyServer, ServerMemory, ServerState, ToolFilter,
+};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -132,7 +134,7 @@ fn property_22_a_connected_server_offers_exactly_the_tools_it_lists() {
     });
     check(&names_and_denied, |fleet, (listed, deny)| {
         let tools: Vec<_> = listed.iter().map(|name| json!({"name": name, "inputSchema": {}})).collect();
-        let filter = Filter { allow: None, deny: deny.clone() };
+        let filter = ToolFilter { allow: None, deny: deny.clone() };
         fleet.add(ReadyServer { tools: filter, ..small(&json!(tools), &[], &[]) }, known());
         fleet.start("fake").unwrap();
         let offered: BTreeSet<_> = names(fleet).into_iter().collect();

@@ -1,10 +1,13 @@
 //! The rows of how to log in to a server.
 
+use std::fmt::Write;
+
+use ollm_protocol::Oauth;
 use ollm_trust::Row;
 
 use super::table::{ROW, line, visible};
 use super::{Approved, ServerKey, ServerKeyKind, TextForm, Unhonoured};
-use crate::mcp::{Oauth, ServerSpec};
+use crate::mcp::ServerSpec;
 
 /// The keys of `oauth`.
 pub(super) const OAUTH_KEYS: &[ServerKey] = &[
@@ -80,4 +83,16 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
 
 fn login(label: &'static str, server: &ServerSpec, value: impl Fn(&Oauth) -> Option<String>) -> Vec<Row> {
     line(label, server.oauth.as_ref().and_then(value))
+}
+
+/// What an approval is bound to of a login, but for its secret. What is not declared leaves no trace of keys that came later.
+pub(super) fn definition(oauth: &Oauth) -> String {
+    let Oauth { client_id, scopes, port, metadata_url, redirect, client_secret: _ } = oauth;
+    let mut text = format!("Oauth {{ client_id: {client_id:?}, scopes: {scopes:?}, port: {port:?}");
+    for (name, value) in [("metadata_url", metadata_url), ("redirect", redirect)] {
+        if let Some(value) = value {
+            let _ = write!(text, ", {name}: {value:?}");
+        }
+    }
+    text + " }"
 }

@@ -9,7 +9,7 @@ use ollm_shell::shell_word;
 use ollm_store::{Hasher, looks_secret};
 use ollm_trust::Row;
 
-use super::oauth::OAUTH_KEYS;
+use super::oauth::{self, OAUTH_KEYS};
 use super::{Approved, ServerKey, ServerKeyKind, TextForm, Unhonoured, review};
 use crate::mcp::{Address, Pairs, ServerSpec};
 
@@ -244,9 +244,9 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         about: "The only tools it may offer, by its own names for them, in which `*` stands for any characters: `[\"read_*\"]`. \
             An entry that no tool fits is told.",
         default: "all",
-        kind: ServerKeyKind::Texts("a list of names", |draft, names| draft.spec.allow = Some(names)),
-        approved: Approved::Part(|hasher, server| shown(hasher, "tools", &(&server.allow, &server.deny))),
-        review: |server| match server.allow.as_deref() {
+        kind: ServerKeyKind::Texts("a list of names", |draft, names| draft.spec.tools.allow = Some(names)),
+        approved: Approved::Part(|hasher, server| shown(hasher, "tools", &(&server.tools.allow, &server.tools.deny))),
+        review: |server| match server.tools.allow.as_deref() {
             Some([]) => vec![("allowTools", "none".to_owned())],
             Some(names) => vec![("allowTools", list(names))],
             None => Vec::new(),
@@ -257,9 +257,9 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         name: "denyTools",
         aliases: &["excludeTools", "disabledTools"],
         about: "Tools it may not offer, likewise.",
-        kind: ServerKeyKind::Texts("a list of names", |draft, names| draft.spec.deny = names),
+        kind: ServerKeyKind::Texts("a list of names", |draft, names| draft.spec.tools.deny = names),
         approved: Approved::Within("allowTools"),
-        review: |server| match server.deny.as_slice() {
+        review: |server| match server.tools.deny.as_slice() {
             [] => Vec::new(),
             names => vec![("denyTools", list(names))],
         },
@@ -289,7 +289,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         kind: ServerKeyKind::Section(OAUTH_KEYS, |draft| _ = draft.oauth()),
         approved: Approved::Part(|hasher, server| {
             let Some(oauth) = &server.oauth else { return hasher };
-            let hasher = shown(hasher, "oauth", oauth);
+            let hasher = hasher.field("oauth", oauth::definition(oauth).as_bytes());
             match &oauth.client_secret {
                 Some(secret) => hasher.field("client secret", secret.as_bytes()),
                 None => hasher,
