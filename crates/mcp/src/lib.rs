@@ -43,7 +43,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use ollm_mcp::{BlockingClient, ClientContext, ReadyServer, Endpoint, Ports, ServerMemory, Settings};
+//! use ollm_mcp::{BlockingClient, ClientContext, Endpoint, Ports, ReadyServer, ServerMemory, Settings};
 //! use ollm_process::{Children, Limits};
 //!
 //! let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
