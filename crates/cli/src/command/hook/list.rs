@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, World, git_hook};
 use ollm_catalog::{Positions, Undeclared};
-use ollm_protocol::{Action, Hook};
+use ollm_protocol::Hook;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -18,6 +18,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = App::load(world, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
     world.tell_notices(output);
+    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), world) {
+        output.tell(&note);
+    }
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
     }
@@ -33,6 +36,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
     }
     output.text(&table(&rows))?;
+    if let Some(off) = app.what_is_off() {
+        output.tell(&off);
+    }
     for problem in &app.problems {
         output.explain(&problem::render(problem));
     }
@@ -58,7 +64,7 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "extension": spec.extension,
         "dialect": hook.dialect.name(),
         "action": action(hook),
-        "enabled": spec.enabled && hook.off.is_none(),
+        "enabled": spec.enabled && state.off.is_none(),
         "trust": state.trust,
         "digest": state.digest,
         "group": spec.group,
@@ -69,16 +75,7 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
 }
 
 pub(super) fn action(hook: &Hook) -> &'static str {
-    match hook.action {
-        Action::Command { .. } => "command",
-        Action::Shell { .. } => "shell",
-        Action::AskAgent { .. } => "askAgent",
-        Action::RunCommand { .. } => "runCommand",
-        Action::Http { .. } => "http",
-        Action::Mcp { .. } => "mcp",
-        Action::Builtin(_) if hook.broken.is_some() => "none",
-        Action::Builtin(_) => "builtin",
-    }
+    if hook.broken.is_some() { "none" } else { hook.spec.action.kind().name }
 }
 
 /// All hooks as a table.
@@ -110,7 +107,7 @@ fn table(rows: &[(Arc<Hook>, State)]) -> String {
 }
 
 fn standing(hook: &Hook, state: &State) -> String {
-    match (hook.spec.enabled && hook.off.is_none(), &state.unready) {
+    match (hook.spec.enabled && state.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
         (true, Some(why)) => format!("{}, cannot run: {why}", state.trust),
         (true, None) => state.trust.to_owned(),
