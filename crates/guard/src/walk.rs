@@ -14,6 +14,7 @@ mod written;
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
     path::PathBuf,
     rc::Rc,
     sync::{Arc, OnceLock},
@@ -64,6 +65,16 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether it is the same program with the same words at the same place.
+    fn is_same(&self, other: &Run) -> bool {
+        (&self.name, &self.place, &self.input) == (&other.name, &other.place, &other.input) && *self.args == *other.args
+    }
+
+    fn hash(&self, hasher: &mut DefaultHasher) {
+        (&self.name, self.place.folders.as_ptr(), self.input.is_some()).hash(hasher);
+        self.args.iter().for_each(|arg| (&arg.text, &arg.tail).hash(hasher));
+    }
+
     /// What it changes.
     pub(crate) fn touches(&self) -> &[Touch] {
         self.touches.get_or_init(|| touches(self))
@@ -108,6 +119,8 @@ pub(crate) fn walk_words(words: Vec<String>, place: Place) -> Vec<Deed> {
 
 struct Walker {
     deeds: Vec<Deed>,
+    /// Where the programs that run stand among the deeds, by their hash.
+    runs: HashMap<u64, usize>,
     place: Place,
     /// What the command being taken apart finds on its standard input; a script inside it finds the same.
     input: Feed,
@@ -137,6 +150,7 @@ impl Walker {
     fn new(place: Place, length: usize) -> Walker {
         Walker {
             deeds: Vec::with_capacity(8 + length / 32),
+            runs: HashMap::new(),
             place,
             input: Feed::Nothing,
             stdin: None,
@@ -166,6 +180,23 @@ impl Walker {
 
     fn push(&mut self, deed: Deed) {
         self.deeds.push(if self.guesses > 0 { Deed::Guess(Box::new(deed)) } else { deed });
+    }
+
+    /// A program that runs, once: guards need not judge again what they have judged.
+    fn push_run(&mut self, run: Run) {
+        let mut hasher = DefaultHasher::new();
+        (self.guesses > 0).hash(&mut hasher);
+        run.hash(&mut hasher);
+        let is_known = |deed: &Deed| match deed {
+            Deed::Run(known) => self.guesses == 0 && known.is_same(&run),
+            Deed::Guess(known) => self.guesses > 0 && matches!(&**known, Deed::Run(known) if known.is_same(&run)),
+            _ => false,
+        };
+        let at = self.runs.insert(hasher.finish(), self.deeds.len());
+        match at.filter(|at| self.deeds.get(*at).is_some_and(is_known)) {
+            Some(at) => drop(self.runs.insert(hasher.finish(), at)),
+            None => self.push(Deed::Run(run)),
+        }
     }
 
     /// Whether so much more work is still within bounds; the first time it is not, that is a finding.

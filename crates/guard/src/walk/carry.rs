@@ -3,7 +3,7 @@
 use std::{path::Path, sync::OnceLock};
 
 use super::{
-    Deed, Feed, Run, Walker,
+    Feed, Run, Walker,
     carrier::{
         COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, is_cluster,
         verb_of_runner,
@@ -187,7 +187,7 @@ impl Walker {
         }
         let place = self.place.clone();
         let args = fields.skip(1);
-        self.push(Deed::Run(Run { program, name, args, place, input, touches: OnceLock::new() }));
+        self.push_run(Run { program, name, args, place, input, touches: OnceLock::new() });
     }
 
     /// Another name for a command.

@@ -13,8 +13,9 @@ use ollm_shell::parse;
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Tail, Variables},
+    names::Names,
     path,
-    program::{self, Arguments, Behind, Files, Index, Program},
+    program::{self, Arguments, Behind, Files, Program},
     text,
 };
 
@@ -373,14 +374,12 @@ const HARM: &[&str] = &[
     "wipe", "wipefs", "xargs",
 ];
 
+const HARMFUL: Names<512> = carrier::with_carriers(Names::of(&[HARM, SHELLS]), 1);
+
 /// Whether a program of this name is looked at because of the harm it can do.
 fn does_harm(name: &str) -> bool {
-    (INDEX.may_have(name) && (program::is_in(HARM, name) || SHELLS.contains(&name)))
-        || name.starts_with("mkfs.")
-        || carrier::find_carrier(name).is_some()
+    HARMFUL.tables_with(name) != 0 || name.starts_with("mkfs.")
 }
-
-const INDEX: Index = Index::of(&[HARM, SHELLS]);
 
 /// Whether text that cannot be read has a word in it that is the name of a program which does harm.
 fn names_harm(text: &str) -> bool {
