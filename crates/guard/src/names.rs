@@ -1,4 +1,32 @@
-//! Names in tables, found with one look however many tables there are.
+//! Names in tables, found with one look however many tables there are; and maps whose keys need no hashing.
+
+use std::{collections::HashMap, hash::BuildHasherDefault, hash::Hasher};
+
+/// A map by addresses or by hashes.
+pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
+
+/// Spreads one number over all bits. Of other keys it makes too little, and only speed is lost.
+#[derive(Default)]
+pub(crate) struct QuickHasher(u64);
+
+impl Hasher for QuickHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let spread = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
 
 /// No name is longer.
 const LONGEST: usize = 32;

@@ -22,6 +22,7 @@ use std::{
 
 use crate::{
     field::{Expander, Field, Outer, Place, Tail, Variables},
+    names::QuickMap,
     program::Program,
     text,
     writes::{Touch, touches},
@@ -71,8 +72,8 @@ impl Run {
     }
 
     fn hash(&self, hasher: &mut DefaultHasher) {
-        (&self.name, self.place.folders.as_ptr(), self.input.is_some()).hash(hasher);
-        self.args.iter().for_each(|arg| (&arg.text, &arg.tail).hash(hasher));
+        hasher.write(self.name.as_bytes());
+        self.args.iter().for_each(|arg| arg.text.hash(hasher));
     }
 
     /// What it changes.
@@ -120,7 +121,7 @@ pub(crate) fn walk_words(words: Vec<String>, place: Place) -> Vec<Deed> {
 struct Walker {
     deeds: Vec<Deed>,
     /// Where the programs that run stand among the deeds, by their hash.
-    runs: HashMap<u64, usize>,
+    runs: QuickMap<u64, usize>,
     place: Place,
     /// What the command being taken apart finds on its standard input; a script inside it finds the same.
     input: Feed,
@@ -150,7 +151,7 @@ impl Walker {
     fn new(place: Place, length: usize) -> Walker {
         Walker {
             deeds: Vec::with_capacity(8 + length / 32),
-            runs: HashMap::new(),
+            runs: QuickMap::default(),
             place,
             input: Feed::Nothing,
             stdin: None,
@@ -185,17 +186,16 @@ impl Walker {
     /// A program that runs, once: guards need not judge again what they have judged.
     fn push_run(&mut self, run: Run) {
         let mut hasher = DefaultHasher::new();
-        (self.guesses > 0).hash(&mut hasher);
         run.hash(&mut hasher);
+        let key = hasher.finish() ^ u64::from(self.guesses > 0);
         let is_known = |deed: &Deed| match deed {
             Deed::Run(known) => self.guesses == 0 && known.is_same(&run),
             Deed::Guess(known) => self.guesses > 0 && matches!(&**known, Deed::Run(known) if known.is_same(&run)),
             _ => false,
         };
-        let at = self.runs.insert(hasher.finish(), self.deeds.len());
-        match at.filter(|at| self.deeds.get(*at).is_some_and(is_known)) {
-            Some(at) => drop(self.runs.insert(hasher.finish(), at)),
-            None => self.push(Deed::Run(run)),
+        let at = self.runs.entry(key).or_insert(self.deeds.len());
+        if !self.deeds.get(*at).is_some_and(is_known) {
+            self.push(Deed::Run(run));
         }
     }
 

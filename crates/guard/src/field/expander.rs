@@ -37,7 +37,19 @@ impl<'a> Expander<'a> {
         self.ways(words, 0)
     }
 
+    /// The same without values of a word that are alike, apart from the first of them.
+    pub(crate) fn distinct_words(&self, words: &'a [Word], alike: fn(&Field) -> bool) -> Vec<Fields> {
+        self.ways_of(words, 0, |choices| {
+            let mut seen = false;
+            choices.retain(|choice| !choice.iter().all(alike) || !std::mem::replace(&mut seen, true));
+        })
+    }
+
     pub(crate) fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
+        self.ways_of(words, far, |_| {})
+    }
+
+    fn ways_of(&self, words: &'a [Word], far: usize, select: impl Fn(&mut Vec<Fields>)) -> Vec<Fields> {
         let mut ways: Vec<Fields> = vec![Fields::with_capacity(words.len())];
         for word in words {
             if let Some(field) = simple_field(word) {
@@ -48,6 +60,7 @@ impl<'a> Expander<'a> {
                 continue;
             }
             let mut choices = self.word(word, far);
+            select(&mut choices);
             if ways.len() * choices.len() > MOST_WAYS {
                 choices = vec![vec![Field::unknown()]];
             }

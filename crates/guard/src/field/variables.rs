@@ -12,6 +12,7 @@ use std::{
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 
 use super::{Place, values::Values};
+use crate::names::QuickMap;
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +93,7 @@ pub(crate) struct Variables<'a> {
     /// What was found out so far.
     pub(super) known: RefCell<HashMap<String, KnownValues>>,
     /// What substitutions inside others print: each is looked at once, however far in it was met first.
-    pub(super) printed: RefCell<HashMap<*const List, KnownValues>>,
+    pub(super) printed: RefCell<QuickMap<*const List, KnownValues>>,
 }
 
 /// How many values of one variable are followed.

@@ -8,7 +8,7 @@ mod code;
 
 use std::{borrow::Cow, sync::Arc};
 
-use ollm_shell::parse;
+use ollm_shell::{Piece, Word, bare, parse};
 
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
@@ -290,13 +290,32 @@ fn is_harmless(text: &str) -> bool {
 
 /// Whether a command is a program that only reads, or of which nothing is known, and gets nothing but plain names.
 pub(super) fn is_inert(fields: &[Field]) -> bool {
-    let plain = |field: &Field| {
-        field.known().is_some_and(|text| path::is_plain(text) && !text.contains(['/', '.', '=']) && !does_harm(text))
+    fields.first().is_some_and(|first| is_inert_program(&first.text)) && fields.iter().all(is_inert_word)
+}
+
+/// Whether one word of a command has values, and with any plain name for it the command would be inert.
+pub(super) fn varies_inertly(words: &[Word]) -> bool {
+    let text = |word: &Word| match word.pieces.as_slice() {
+        [Piece::Plain(text) | Piece::Quoted(text)] => Some(is_inert_text(text)),
+        _ => None,
     };
-    let Some(name) = fields.first().filter(|_| fields.iter().all(plain)).map(|first| path::base_name(&first.text))
-    else {
-        return false;
-    };
+    let name = words.first().and_then(|word| bare(word));
+    name.is_some_and(is_inert_program)
+        && words.iter().filter(|word| text(word).is_none()).count() == 1
+        && words.iter().all(|word| text(word) != Some(false))
+}
+
+/// Whether a word is a plain name, and not of a program that does harm.
+pub(super) fn is_inert_word(field: &Field) -> bool {
+    field.known().is_some_and(is_inert_text)
+}
+
+fn is_inert_text(text: &str) -> bool {
+    path::is_plain(text) && !text.contains(['/', '.', '=']) && !does_harm(text)
+}
+
+fn is_inert_program(name: &str) -> bool {
+    let name = path::base_name(name);
     let program = Program::of(&name);
     let reads = program.only_reads && !matches!(name.as_ref(), "uniq" | "xxd" | "read");
     reads || (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite)

@@ -6,7 +6,7 @@ use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Word, bare};
 
 use super::{
     Deed, Feed, Walker,
-    guess::{is_inert, is_run_name},
+    guess::{is_inert, is_inert_word, is_run_name, varies_inertly},
 };
 use crate::field::{Expander, Outer, Place, Variables, literal};
 
@@ -89,7 +89,12 @@ impl<'a> Scene<'_, 'a> {
                     self.walker.stdin = Some(feed.clone());
                 }
                 self.keep_written(command, words, &feed);
-                let mut ways = self.expander(&feed).words(words);
+                let expander = self.expander(&feed);
+                let mut ways = if self.walker.aliases.is_empty() && varies_inertly(words) {
+                    expander.distinct_words(words, is_inert_word)
+                } else {
+                    expander.words(words)
+                };
                 if ways.len() == 1
                     && let Some(fields) = ways.pop()
                 {
