@@ -3,10 +3,13 @@
 //! Nothing is written out here. A path that lies in none of these folders, or in one of them below a name that is in no
 //! row of the table, is not protected, unless a protected file is a link that leads there.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
 
 use super::protected::{From, PROTECTED, Row};
-use crate::path;
+use crate::path::{self, Pattern};
 
 /// A folder with protected files in it.
 pub(super) struct Root {
@@ -23,6 +26,8 @@ pub(super) struct Roots {
     roots: Vec<Root>,
     /// The keys of single files, and of files to which protected links lead.
     single: Vec<String>,
+    /// The last letters of all parts, small and large: most patterns end with none of them.
+    last_letters: OnceCell<[bool; 256]>,
 }
 
 /// A protected path: a folder and a name in it.
@@ -62,7 +67,7 @@ impl Roots {
         let below_project: fn(&Row) -> &'static [&'static str] = |row| row.project;
         let folders = home.into_iter().map(|home| (home, below_home));
         let folders = folders.chain(projects.iter().map(|project| (project.as_path(), below_project)));
-        let mut roots = Roots { roots: Vec::new(), single: Vec::new() };
+        let mut roots = Roots { roots: Vec::new(), single: Vec::new(), last_letters: OnceCell::new() };
         for (folder, names) in folders {
             let (real, exists) = look.look(folder);
             let mut keys = vec![path::key(folder)];
@@ -134,10 +139,31 @@ impl Roots {
 
     /// Whether a folded name is part of a protected path, wherever that begins.
     pub(super) fn has_part(&self, part: &str) -> bool {
-        let is_same = |name: &[u8]| name.eq_ignore_ascii_case(part.as_bytes());
-        let is_part = |name: &str| name.as_bytes().split(|byte| *byte == b'/').any(is_same);
-        self.roots.iter().any(|root| root.keys.iter().any(|key| is_part(key)) || root.names().any(is_part))
-            || self.single.iter().any(|single| is_part(single))
+        self.any_part(|name| name.eq_ignore_ascii_case(part))
+    }
+
+    /// Whether a part of a protected path may end as what fits this pattern does.
+    pub(super) fn may_end(&self, pattern: &Pattern<'_>) -> bool {
+        let letters = self.last_letters.get_or_init(|| {
+            let mut letters = [false; 256];
+            self.any_part(|part| {
+                let last = part.bytes().next_back().map(|last| last.to_ascii_lowercase());
+                let seen = last.and_then(|last| letters.get_mut(usize::from(last)));
+                seen.into_iter().for_each(|seen| *seen = true);
+                false
+            });
+            letters
+        });
+        let last = pattern.last_letter();
+        last.is_none_or(|last| letters.get(usize::from(last)) == Some(&true))
+            && self.any_part(|part| pattern.may_end(part))
+    }
+
+    /// Whether this holds for a part of a protected path; letters may be of either case.
+    fn any_part(&self, mut holds: impl FnMut(&str) -> bool) -> bool {
+        let mut has = |name: &str| name.split('/').any(&mut holds);
+        self.roots.iter().any(|root| root.keys.iter().any(|key| has(key)) || root.names().any(&mut has))
+            || self.single.iter().any(|single| has(single))
     }
 
     /// Everything in the table, written for these folders.

@@ -4,7 +4,6 @@ mod folders;
 
 use std::{
     cell::{OnceCell, RefCell},
-    collections::HashSet,
     path::{Component, Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -65,8 +64,6 @@ struct Lists {
     guarded: Vec<Guarded>,
     /// Those that only file tools must not touch.
     personal: Vec<Guarded>,
-    /// The names of folders and files among the parts of what is guarded, each once.
-    parts: OnceCell<HashSet<String>>,
 }
 
 pub(super) struct Guarded {
@@ -121,12 +118,6 @@ impl Watch {
 
     fn guarded(&self) -> &[Guarded] {
         &self.lists().guarded
-    }
-
-    /// The parts of what is guarded.
-    fn parts(&self) -> &HashSet<String> {
-        let keys = || self.guarded().iter().flat_map(|guarded| &guarded.keys);
-        self.lists().parts.get_or_init(|| keys().flat_map(|key| key_parts(key)).map(str::to_owned).collect())
     }
 
     /// Whether a change of this field changes something protected.
@@ -207,7 +198,7 @@ impl Watch {
             return Some(inside);
         }
         let roots: Vec<String> = place.folders.iter().map(|folder| self.root_key(folder, &search.root.text)).collect();
-        let tests = Tests::of(search, self.parts());
+        let tests = Tests::of(search, &self.roots);
         let hit = self.guarded().iter().find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
