@@ -171,8 +171,17 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
 ];
 
 /// The tables of programs, each a bit of what [`Names`] says of one.
-const PROGRAMS: Names<1024> =
-    Names::of(&[READERS, PAGERS, CLIENTS, SPEAKERS, HANDLED, CARRYING, LANGUAGES, FILTERS]);
+const PROGRAMS: Names<1024> = Names::of(&[
+    READERS,
+    PAGERS,
+    CLIENTS,
+    SPEAKERS,
+    HANDLED,
+    CARRYING,
+    LANGUAGES,
+    FILTERS,
+    PRINT_THEIR_OWN_CODE,
+]);
 const READER: u16 = 1;
 const PAGER: u16 = 1 << 1;
 const CLIENT: u16 = 1 << 2;
@@ -181,6 +190,7 @@ const HANDLER: u16 = 1 << 4;
 const CARRIES: u16 = 1 << 5;
 const LANGUAGE: u16 = 1 << 6;
 const FILTER: u16 = 1 << 7;
+const PRINTS_ITS_OWN_CODE: u16 = 1 << 8;
 
 /// Whether a sorted table has this name.
 pub(crate) fn is_in(table: &[&str], name: &str) -> bool {
@@ -264,7 +274,7 @@ pub(crate) fn is_filter(name: &str) -> bool {
 
 /// Whether a program prints shell code that is its own, not what a file or a server says.
 pub(crate) fn prints_its_own_code(name: &str) -> bool {
-    is_in(PRINT_THEIR_OWN_CODE, name)
+    PROGRAMS.tables_with(name) & PRINTS_ITS_OWN_CODE != 0
 }
 
 /// What stands for the one plain word that a program prints.

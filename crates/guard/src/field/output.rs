@@ -10,7 +10,7 @@ use super::{
     values::{Values, utf8},
     variables::KnownValues,
 };
-use crate::program;
+use crate::{names::Names, program};
 
 impl<'a> Expander<'a> {
     /// What a substitution prints, for the few commands whose answer is known.
@@ -85,9 +85,10 @@ impl<'a> Expander<'a> {
 
 /// Whether something is known of what a program prints.
 fn is_answer_known(name: &str) -> bool {
-    const KNOWN: &[&str] =
-        &["basename", "command", "dirname", "echo", "mktemp", "printf", "pwd", "readlink", "realpath", "which"];
-    program::is_in(KNOWN, name) || program::printed_word(name).is_some()
+    const KNOWN: Names<32> = Names::of(&[&[
+        "basename", "command", "dirname", "echo", "mktemp", "printf", "pwd", "readlink", "realpath", "which",
+    ]]);
+    KNOWN.tables_with(name) != 0 || program::printed_word(name).is_some()
 }
 
 /// The words of a list that is one plain command.

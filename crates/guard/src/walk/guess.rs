@@ -71,6 +71,11 @@ impl Walker {
             }
             (_, said) => (fields, said == Some(Behind::Names)),
         };
+        // Most arguments are neither lines nor names of programs that do harm.
+        let may_run = |field: &Field| is_line(&field.text) || does_harm(&path::base_name(&field.text));
+        if !matches!(feed, Feed::Text(Some(_))) && !fields.iter().skip(1).any(may_run) {
+            return;
+        }
         self.guessed(|walker| {
             for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
                 walker.outer.taint(name);
