@@ -136,6 +136,8 @@ fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
             deeds.extend(walk(script, place.clone()));
         }
         deeds.extend(walk(&plain.replace('\r', "\n"), place));
+    } else if deeds.is_empty() {
+        return walk(script, place);
     } else {
         deeds.extend(walk(script, place));
     }

@@ -150,7 +150,7 @@ struct Walker {
 impl Walker {
     fn new(place: Place, length: usize) -> Walker {
         Walker {
-            deeds: Vec::with_capacity(8 + length / 32),
+            deeds: Vec::with_capacity(8 + length / 128),
             runs: QuickMap::default(),
             place,
             input: Feed::Nothing,

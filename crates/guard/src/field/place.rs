@@ -58,9 +58,14 @@ impl Place {
 
     /// Whether it may be in the same folders as the other.
     pub(crate) fn has_folders_of(&self, other: &Place) -> bool {
+        self.has_folders(&other.folders)
+    }
+
+    /// Whether it may be in these folders and no others.
+    pub(crate) fn has_folders(&self, folders: &Arc<[PathBuf]>) -> bool {
         let same = |(one, other): (&PathBuf, &PathBuf)| path::is_same(one, other);
-        Arc::ptr_eq(&self.folders, &other.folders)
-            || (self.folders.len() == other.folders.len() && self.folders.iter().zip(&*other.folders).all(same))
+        Arc::ptr_eq(&self.folders, folders)
+            || (self.folders.len() == folders.len() && self.folders.iter().zip(&**folders).all(same))
     }
 
     /// May also be in this folder.

@@ -6,7 +6,9 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
+    path::PathBuf,
     rc::Rc,
+    sync::Arc,
 };
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
@@ -55,18 +57,19 @@ enum Entry<'a> {
 /// The values of a variable or a substitution, and where they hold.
 #[derive(Debug)]
 pub(super) struct KnownValues {
-    place: Place,
+    folders: Arc<[PathBuf]>,
+    lost: bool,
     values: Rc<Values>,
 }
 
 impl KnownValues {
     pub(super) fn new(place: &Place, values: &Rc<Values>) -> KnownValues {
-        KnownValues { place: place.clone(), values: Rc::clone(values) }
+        KnownValues { folders: Arc::clone(&place.folders), lost: place.lost, values: Rc::clone(values) }
     }
 
     /// The values, if they hold at this place.
     pub(super) fn at(&self, place: &Place) -> Option<Rc<Values>> {
-        let holds = self.place.lost == place.lost && self.place.has_folders_of(place);
+        let holds = self.lost == place.lost && place.has_folders(&self.folders);
         holds.then(|| Rc::clone(&self.values))
     }
 }
