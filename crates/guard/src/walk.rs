@@ -30,6 +30,7 @@ use crate::{
 use ollm_shell::{List, Unreadable, parse};
 
 use feed::Feed;
+pub(crate) use feed::lists_files;
 pub(crate) use find::{Found, find_roots, found_below, is_filtered};
 use scene::Scene;
 

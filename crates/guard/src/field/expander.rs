@@ -231,7 +231,7 @@ impl<'a> Expander<'a> {
 /// The one field that a word becomes in which nothing expands; most words are such.
 fn simple_field(word: &[Piece]) -> Option<Field> {
     match word {
-        [Piece::Plain(text)] if !text.starts_with('~') && !text.contains('{') => {
+        [Piece::Plain(text)] if !text.starts_with('~') && !brace::may_expand(text) => {
             Some(Field { glob: is_pattern(text), ..Field::literal(text) })
         }
         [Piece::Quoted(text)] => Some(Field::literal(text)),

@@ -7,6 +7,7 @@ use ollm_shell::{Body, Command, List, Piece, Word};
 use super::find::{find_roots, found_below, is_filtered};
 use crate::{
     field::{Expander, FARTHEST, Field, Fields, formatted, literal},
+    names::Names,
     path,
     program::Program,
 };
@@ -86,7 +87,7 @@ impl<'a> Expander<'a> {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
         let input = self.input_of(command, input, far);
         let name = words.first().and_then(|word| literal(word));
-        if name.is_some_and(|name| !is_known_output(&path::base_name(&name), &input)) {
+        if name.is_some_and(|name| !matches!(input, Feed::Files(_)) && !lists_files(&path::base_name(&name))) {
             return Feed::Pipe;
         }
         let ways = self.ways(words, far);
@@ -122,10 +123,12 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Whether something is known of what a program writes.
-fn is_known_output(name: &str, input: &Feed) -> bool {
-    const KNOWN: &[&str] = &["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"];
-    matches!(input, Feed::Files(_)) || KNOWN.contains(&name)
+/// Whether something is known of what a program writes, whatever it reads.
+pub(crate) fn lists_files(name: &str) -> bool {
+    const KNOWN: Names<32> = Names::of(&[&[
+        "ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee",
+    ]]);
+    KNOWN.tables_with(name) != 0
 }
 
 /// What a program writes, given this input.
