@@ -4,6 +4,7 @@
 //! makes the variable unknown. A name that is not literal makes every variable unknown that nothing else sets.
 
 use std::{
+    borrow::Cow,
     cell::{Cell, RefCell},
     collections::HashMap,
     path::PathBuf,
@@ -229,7 +230,7 @@ impl<'a> Variables<'a> {
         let prefix = |word: &&Word| matches!(bare(word), Some("builtin" | "command"));
         let words = words.get(words.iter().take_while(prefix).count()..).unwrap_or_default();
         let Some((command, arguments)) = words.split_first() else { return };
-        match literal(command).as_deref() {
+        match bare(command).map(Cow::Borrowed).or_else(|| literal(command).map(Cow::Owned)).as_deref() {
             Some("eval") => self.evaluated(arguments),
             Some("source" | ".") => (self.sourced, self.positional_change) = (true, true),
             Some("set" | "shift") => self.positional_change = true,
