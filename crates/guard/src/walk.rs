@@ -10,6 +10,7 @@ mod find;
 mod guess;
 mod scene;
 mod shells;
+mod streams;
 mod written;
 
 use std::{

@@ -1,12 +1,15 @@
 //! Words become fields: braces, tildes, variables, substitutions.
 
-use ollm_shell::{Piece, Word, bare};
+use ollm_shell::{List, Piece, Word, bare};
 
 use super::{
     Field, Fields, Outer, Place, Variables, brace,
     partial::{MOST_WAYS, Partial, choose, combined, go_on, is_pattern, lose, push},
     values::Values,
 };
+
+/// Stands for a stream of which nobody has seen what is in it.
+pub(crate) const UNSEEN_STREAM: &str = "/dev/fd/63";
 
 /// How far values of variables are followed into one another.
 pub(crate) const FARTHEST: usize = 8;
@@ -99,13 +102,24 @@ impl<'a> Expander<'a> {
         for (index, piece) in word.iter().enumerate() {
             match piece {
                 // Joined with other text, or empty, shells make different things of it.
-                Piece::Process(list) if word.len() == 1 && !list.is_empty() => {
-                    push(&mut ways, if self.prints_its_own_code(list) { "/dev/null" } else { "/dev/fd/63" });
+                Piece::Process { list, prints } if is_apart(word) && !list.is_empty() => {
+                    push(&mut ways, if *prints { self.stream(list) } else { "/dev/fd/62" });
                 }
                 _ => self.piece(&mut ways, piece, index == 0, None, far),
             }
         }
         ways.into_iter().map(Partial::finish).collect()
+    }
+
+    /// The file that a program gets for a process substitution, by what is known of what that prints.
+    fn stream(&self, list: &'a List) -> &'static str {
+        if self.prints_its_own_code(list) {
+            "/dev/null"
+        } else if self.prints_known_text(list) {
+            "/dev/fd/61"
+        } else {
+            UNSEEN_STREAM
+        }
     }
 
     /// One piece; `quoted` says whether values stay in one field, whatever the piece says.
@@ -129,7 +143,7 @@ impl<'a> Expander<'a> {
             Piece::Parameter { name, operator, word, quoted: own } => {
                 self.parameter(ways, name, operator, word, quoted.unwrap_or(*own), far);
             }
-            Piece::Process(_) | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => lose(ways),
+            Piece::Process { .. } | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => lose(ways),
         }
     }
 
@@ -226,6 +240,11 @@ impl<'a> Expander<'a> {
             Values::Texts(_) | Values::Unknown => lose(ways),
         }
     }
+}
+
+/// Whether a process substitution is a word of its own, or the value of an option.
+fn is_apart(word: &[Piece]) -> bool {
+    matches!(word, [_]) || matches!(word, [Piece::Plain(option), _] if option.ends_with('='))
 }
 
 /// The one field that a word becomes in which nothing expands; most words are such.

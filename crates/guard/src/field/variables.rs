@@ -216,7 +216,7 @@ impl<'a> Variables<'a> {
                 Piece::Plain(text) => !text.contains('{'),
                 Piece::Quoted(_) => true,
                 Piece::Variable { quoted, .. } | Piece::Output { quoted, .. } => *quoted,
-                Piece::Process(_)
+                Piece::Process { .. }
                 | Piece::Parameter { .. }
                 | Piece::Arithmetic(_)
                 | Piece::Opaque(_)
@@ -333,7 +333,7 @@ impl<'a> Variables<'a> {
     fn word(&mut self, word: &'a Word) {
         for piece in word {
             match piece {
-                Piece::Output { list, .. } | Piece::Process(list) => self.list(list),
+                Piece::Output { list, .. } | Piece::Process { list, .. } => self.list(list),
                 Piece::Parameter { name, operator, word: inner, .. } => {
                     if operator.contains('=') {
                         self.add(name, None);

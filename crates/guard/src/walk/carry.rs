@@ -9,6 +9,7 @@ use super::{
         verb_of_runner,
     },
     shells::SHELLS,
+    streams,
 };
 use crate::{
     field::{Field, Fields, Place, Tail},
@@ -118,6 +119,9 @@ impl Walker {
     /// Commands that are neither plain programs nor plain prefixes.
     fn dispatch(&mut self, name: String, fields: &Tail, feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
+        if streams::runs_stream(&name, args) {
+            self.unclear(format!("a program may run what another command prints: {}", show(fields)));
+        }
         match name.as_str() {
             "eval" => self.text(args, "eval", depth),
             "trap" => self.trap(args, depth),

@@ -82,6 +82,11 @@ impl<'a> Expander<'a> {
             .map(|step| step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, 0)))
     }
 
+    /// Whether all that a list prints is known.
+    pub(crate) fn prints_known_text(&self, list: &'a List) -> bool {
+        self.printed_by(list).all(|feed| matches!(feed, Feed::Text(Some(_))))
+    }
+
     /// What a command writes into the pipe behind it.
     pub(super) fn output_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };

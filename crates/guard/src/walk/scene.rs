@@ -248,7 +248,7 @@ impl<'a> Scene<'_, 'a> {
     fn pieces(&mut self, word: &'a Word, depth: usize) {
         for piece in word {
             match piece {
-                Piece::Output { list, .. } | Piece::Process(list) => {
+                Piece::Output { list, .. } | Piece::Process { list, .. } => {
                     let place = self.walker.place.clone();
                     self.list(list, &Feed::Nothing, depth + 1);
                     self.walker.place = place;
@@ -265,7 +265,7 @@ impl<'a> Scene<'_, 'a> {
 /// The commands of a process substitution.
 fn process(piece: &Piece) -> Option<&List> {
     match piece {
-        Piece::Process(list) => Some(list),
+        Piece::Process { list, .. } => Some(list),
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ mod deceit;
 mod deeds;
 #[cfg(unix)]
 mod executed;
+mod hidden;
 mod properties;
 mod targets;
 mod tools;

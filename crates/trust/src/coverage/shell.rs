@@ -145,7 +145,7 @@ impl Search<'_> {
     ) -> Result<(), CoverageError> {
         for piece in words.into_iter().flatten() {
             match piece {
-                Piece::Output { list, .. } | Piece::Process(list) => self.apart(list, scope)?,
+                Piece::Output { list, .. } | Piece::Process { list, .. } => self.apart(list, scope)?,
                 Piece::Parameter { word, .. } | Piece::Arithmetic(word) | Piece::Opaque(word) => {
                     scope.depth += 1;
                     self.substitutions(std::iter::once(word), scope)?;
