@@ -2,6 +2,7 @@
 
 mod own;
 mod protected;
+mod repository;
 mod roots;
 mod search;
 mod tool;
@@ -20,8 +21,9 @@ use crate::{
     destructive::{Finding, strongest},
     field::{Field, Place},
     path, text,
+    program::Files,
     walk::{Deed, Run},
-    writes::Touch,
+    writes::{self, Touch},
 };
 pub use protected::{From, PROTECTED, Row};
 use watch::{Hit, Reach, Watch};
@@ -71,8 +73,9 @@ impl Shelter {
         }
         // One that was built in the project is built anew all the time.
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
-        let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy);
-        let single = single.map(|path| path::tidy(path)).collect();
+        let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy).cloned();
+        let single = single.chain(projects.iter().flat_map(|project| repository::elsewhere(project)));
+        let single = single.map(|path| path::tidy(&path)).collect();
         let projects = projects.into_iter().map(path::tidy).collect();
         Watch::new(self.home.as_deref().map(path::tidy), projects, single)
     }
@@ -96,7 +99,7 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &S
         found(&watch, &file.field, &place, file.reach).or_else(personal)
     });
     let by_shell = scripts.iter().flat_map(|script| {
-        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &watch));
+        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &place, &watch));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
     });
     strongest(by_tool.chain(by_shell).chain(unclear(event, scripts, &watch)))
@@ -132,16 +135,30 @@ fn open_deed(deed: &Deed) -> Option<String> {
     }
 }
 
-fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
+fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
     match deed {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
         Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),
         Deed::Run(run) => {
             let by_file = run.touches().iter().filter_map(|touch| by_touch(touch, run, watch));
-            by_file.chain(own::command(run)).collect()
+            by_file.chain(own::command(run)).chain(where_it_runs(run, here, watch)).collect()
         }
-        Deed::Guess(deed) => judge(deed, watch).into_iter().map(softened).collect(),
+        Deed::Guess(deed) => judge(deed, here, watch).into_iter().map(softened).collect(),
     }
+}
+
+/// A program of which nothing is known may change the folder where it runs: many unpack there.
+fn where_it_runs(run: &Run, here: &Place, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
+    // Where no folder is hidden, none of an agent is.
+    let is_hidden = |folder: &PathBuf| folder.to_string_lossy().contains("/.");
+    let apart = run.place.has_folders_of(here) && !run.place.folders.iter().any(is_hidden);
+    if apart || run.program.files == Files::Known || run.place.elsewhere || writes::only_reads(run) {
+        return None;
+    }
+    watch.works_inside(&run.place).map(|path| {
+        let command = run.shown();
+        Finding::ask(format!("it runs beside or inside the protected {}, and may change it: {command}", shown(&path)))
+    })
 }
 
 fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
@@ -149,7 +166,7 @@ fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Opt
         Touch::Content(field) => found(watch, field, &run.place, Reach::File),
         Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree),
         Touch::Becomes(field) => found(watch, field, &run.place, Reach::Replacement),
-        Touch::Unpacked(_) if watch.is_project(&run.place) => None,
+        Touch::Unpacked(_) if watch.is_project(&run.place) && watch.works_inside(&run.place).is_none() => None,
         Touch::Merge(field) | Touch::Unpacked(field) | Touch::Alias(field) => {
             found(watch, field, &run.place, Reach::Tree).map(softened)
         }

@@ -14,6 +14,7 @@ use crate::{
 };
 
 pub(crate) use git::{git_folders, git_verb};
+pub(crate) use told::only_reads;
 
 /// One way of changing something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     };
     touches.extend(each(dd_output(run), Touch::Content));
     if !run.program.only_reads {
-        touches.extend(each(outputs(args), Touch::Content));
+        touches.extend(each(outputs(run), Touch::Content));
     }
     match run.program.files {
         Files::MayWrite if told::only_reads(run) => {}
@@ -165,8 +166,13 @@ fn bundled<'a>(option: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// What most programs call their output.
-fn outputs(args: &[Field]) -> Fields {
+fn outputs(run: &Run) -> Fields {
+    let args = &run.args;
     let mut outputs = values(args, &["--output", "--out", "--outfile", "--output-file"]);
+    // To most verbs of `git` the letter is a switch: `git ls-files -o`.
+    if run.name == "git" && options::has_switches(args) {
+        return outputs;
+    }
     for pair in args.windows(2) {
         if let [option, value] = pair
             && matches!(option.text.as_str(), "-o" | "-O")

@@ -53,6 +53,8 @@ pub(super) struct Watch {
     resolver: RefCell<path::Resolver>,
     /// The last folders, and the names in them that may be protected: nothing if any may.
     names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
+    /// The last folders that commands ran in, and what is protected there.
+    inside: RefCell<Option<(Arc<[PathBuf]>, Option<PathBuf>)>>,
 }
 
 /// The names in some folders that may be protected; nothing if any may.
@@ -99,6 +101,7 @@ impl Watch {
             lists: OnceCell::new(),
             resolver: RefCell::new(resolver),
             names: RefCell::default(),
+            inside: RefCell::default(),
         }
     }
 

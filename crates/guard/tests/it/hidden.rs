@@ -92,6 +92,20 @@ fn a_program_that_may_write_does_so_where_it_runs() {
 }
 
 #[test]
+fn an_agent_that_stays_in_a_folder_of_its_own_may_not_unpack_there() {
+    let judge = |folder: &str, command: &str| {
+        let mut event = super::shell(command);
+        event.data.insert("cwd".into(), format!("{PROJECT}/{folder}").into());
+        tampering(&event, &shelter()).flow
+    };
+    assert_eq!(judge(".claude", "7z x a.7z"), Flow::Ask);
+    assert_eq!(judge(".claude", "tar xf a.tar"), Flow::Ask);
+    assert_eq!(judge(".claude/hooks", "unzip a.zip"), Flow::Block);
+    assert_eq!(judge(".claude", "ls"), Flow::NoOpinion);
+    assert_eq!(judge("src", "7z x a.7z"), Flow::NoOpinion);
+}
+
+#[test]
 fn hooks_of_repositories_within_the_repository_are_hooks() {
     stopped(&[
         "cp x .git/modules/a/hooks/post-checkout",

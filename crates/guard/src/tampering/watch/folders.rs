@@ -1,14 +1,21 @@
 //! Folders that count as a whole: projects, those that become one, and those of agents.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{Hit, Reach, Watch};
 use crate::{
+    PROTECTED,
     field::{Field, Place},
     path,
 };
 
-/// What in a `.git` makes it a repository, or says what runs in it.
+/// What in a `.git` says what runs in it.
+const RUNS_IN_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree", "gitdir", "hooks"];
+
+/// The same, and what makes it one.
 const MAKE_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree", "head", "hooks", "objects", "refs"];
 
 impl Watch {
@@ -20,7 +27,14 @@ impl Watch {
         let at = parts.iter().position(|part| part == ".ollm" || part == ".git")?;
         let rest = parts.get(at + 1..).unwrap_or_default();
         let git = parts.get(at).is_some_and(|part| part == ".git");
+        let inner_git = git && matches!(rest.first().map(String::as_str), Some("modules" | "worktrees"));
         let decides = match rest.first() {
+            // Repositories of submodules and of other working trees.
+            _ if at == 0 && inner_git => {
+                let parts = rest.get(2..).unwrap_or_default();
+                parts.iter().any(|part| RUNS_IN_A_REPOSITORY.contains(&part.as_str()))
+                    || (reach != Reach::Tree && rest.len() == 2)
+            }
             // A file in place of the project's own folder leads to another one.
             _ if at == 0 => git && rest.is_empty() && reach == Reach::File,
             _ if !git => true,
@@ -30,6 +44,19 @@ impl Watch {
         decides.then(|| Hit::Perhaps(path.to_owned()))
     }
 
+    /// What is protected where commands run: the folder itself, or what is in that of an agent.
+    pub(in crate::tampering) fn works_inside(&self, place: &Place) -> Option<PathBuf> {
+        let mut last = self.inside.borrow_mut();
+        if let Some((_, found)) = last.as_ref().filter(|(last, _)| Arc::ptr_eq(last, &place.folders)) {
+            return found.clone();
+        }
+        let hit = self.check(&Field::literal("."), place, Reach::File);
+        let hit = hit.or_else(|| place.folders.iter().find_map(|folder| self.in_agents_folder(folder)));
+        let found = hit.map(|(Hit::Sure(path) | Hit::Perhaps(path))| path);
+        *last = Some((Arc::clone(&place.folders), found.clone()));
+        found
+    }
+
     /// Whether commands run in the root of a project and nowhere else.
     pub(in crate::tampering) fn is_project(&self, place: &Place) -> bool {
         place.folders.iter().all(|folder| self.projects.contains(folder)) && !place.lost
@@ -37,18 +64,24 @@ impl Watch {
 
     /// Whether it is a folder of an agent, with protected files in it: not one that others use, too.
     pub(in crate::tampering) fn agents_folder(&self, field: &Field, place: &Place) -> Option<Hit> {
-        const SHARED: &[&str] = &[".config", ".git", ".github", ".local", ".cargo", ".vscode"];
         let holds = |folder: &PathBuf| {
             let path = path::tidy(&folder.join(&field.text));
-            let name = path.file_name()?.to_str().filter(|name| name.starts_with('.') && !SHARED.contains(name))?;
-            let own = !self.projects.contains(&path)
-                && self.home.as_ref() != Some(&path)
-                && !name.trim_matches('.').is_empty();
-            let key = path::key(&path);
-            let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|known| known.starts_with(&key)));
-            hit.filter(|_| own).map(|guarded| Hit::Perhaps(guarded.path.clone()))
+            self.in_agents_folder(&path).filter(|_| !self.projects.contains(&path))
         };
         if field.open() { None } else { place.folders.iter().find_map(holds) }
+    }
+
+    /// What is protected in a folder, if that is an agent's.
+    fn in_agents_folder(&self, path: &Path) -> Option<Hit> {
+        const SHARED: &[&str] = &[".config", ".git", ".github", ".local", ".cargo", ".vscode"];
+        let name = path.file_name()?.to_str().filter(|name| name.starts_with('.') && !SHARED.contains(name))?;
+        let key = path::key(path);
+        let own = self.home.as_deref() != Some(path) && !name.trim_matches('.').is_empty();
+        // What is protected in every project is none of its agent's.
+        let common = |name: &str| PROTECTED.iter().any(|row| row.project.contains(&name.trim_end_matches('/')));
+        let inside = |known: &String| known.strip_prefix(&key).is_some_and(|rest| !common(rest));
+        let hit = self.guarded().iter().filter(|_| own).find(|guarded| guarded.keys.iter().any(inside));
+        hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
     /// Whether a folder below the project becomes a project.
