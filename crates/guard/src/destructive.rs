@@ -39,7 +39,7 @@ use precious::{Precious, Worth};
 /// ```
 pub fn destructive(event: &Event, cwd: &Path, home: Option<&Path>) -> Verdict {
     let here = call::here(event, cwd);
-    judged(&call::scripts(&call::effects(event), &here, home), &here, home)
+    judged(&call::scripts(event, &here, home), &here, home)
 }
 
 /// What this guard makes of what a call does.

@@ -20,6 +20,7 @@ use crate::{
     call::{self, Script},
     destructive::{Finding, strongest},
     field::{Field, Place},
+    loose::loose,
     path, text,
     program::Files,
     walk::{Deed, Run},
@@ -84,7 +85,7 @@ impl Shelter {
 /// Refuses tool calls that would change a protected file or switch a guard off.
 pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
     let here = call::here(event, &shelter.cwd);
-    judged(event, &call::scripts(&call::effects(event), &here, shelter.home.as_deref()), &here, shelter)
+    judged(event, &call::scripts(event, &here, shelter.home.as_deref()), &here, shelter)
 }
 
 /// What this guard makes of what a call does.
@@ -102,7 +103,12 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &S
         let findings = script.deeds.iter().flat_map(|deed| judge(deed, &place, &watch));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
     });
-    strongest(by_tool.chain(by_shell).chain(unclear(event, scripts, &watch)))
+    let loose = loose(event);
+    let by_text = loose.paths().filter_map(|text| {
+        let field = Field::literal(path::spelled(text, home));
+        found(&watch, &field, &place, Reach::File).map(softened)
+    });
+    strongest(by_tool.chain(by_shell).chain(by_text).chain(unclear(event, scripts, &watch)))
 }
 
 /// A command that cannot be followed, or writes to a place that is not written out, and names something of ours.

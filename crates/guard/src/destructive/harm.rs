@@ -260,7 +260,15 @@ fn service(run: &Run) -> Option<Wrong> {
 fn switch_off(run: &Run) -> Option<Wrong> {
     let harmless =
         run.args.iter().any(|arg| matches!(arg.text.as_str(), "-c" | "--help" | "--version" | "-k" | "--show"));
-    (!harmless).then_some((Flow::Block, "switches the machine off"))
+    let mut plain = run.args.iter().filter(|arg| !arg.text.starts_with('-'));
+    // "Shutdown of the old service" names no time, and "reboot the server" is too much for it.
+    let is_prose = match (plain.next(), plain.next()) {
+        (Some(first), Some(_)) => {
+            first.known().is_some_and(|word| word != "now" && word.bytes().all(|byte| byte.is_ascii_alphabetic()))
+        }
+        _ => false,
+    };
+    (!harmless && !is_prose).then_some((Flow::Block, "switches the machine off"))
 }
 
 fn first_word(run: &Run, verbs: &[&str]) -> Option<Wrong> {

@@ -188,7 +188,7 @@ fn printed(name: &str, args: &[Field]) -> Feed {
 
 /// Whether some version of `echo` puts something else for part of this text.
 fn has_escape(text: &str) -> bool {
-    let means = |next: char| next.is_ascii_alphanumeric() || next == '\\';
+    let means = |next: char| next.is_ascii_digit() || "\\abceEfnrtuUvx".contains(next);
     text.split('\\').skip(1).any(|behind| behind.is_empty() || behind.starts_with(means))
 }
 
