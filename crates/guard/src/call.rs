@@ -82,7 +82,12 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
 }
 
 fn clear(mut deeds: Vec<Deed>) -> Vec<Deed> {
-    deeds.retain(|deed| !matches!(deed, Deed::Unclear(_)));
+    let is_unclear = |deed: &Deed| match deed {
+        Deed::Unclear(_) => true,
+        Deed::Guess(guess) => matches!(**guess, Deed::Unclear(_)),
+        _ => false,
+    };
+    deeds.retain(|deed| !is_unclear(deed));
     deeds
 }
 

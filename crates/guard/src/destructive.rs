@@ -103,6 +103,7 @@ fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
             let finding = match &**deed {
                 // Words of prose are given to nobody.
                 Deed::Run(run) => run_finding(run, harm(run, precious), precious),
+                Deed::Unclear(_) => None,
                 deed => judge(deed, precious),
             };
             finding.map(|finding| Finding::ask(finding.reason))

@@ -125,6 +125,7 @@ fn open_deed(deed: &Deed) -> Option<String> {
         |target: &Field| format!("writes to a place that is not written out: {}", text::excerpt(&target.shown()));
     match deed {
         Deed::Unclear(reason) => Some(reason.clone()),
+        Deed::Guess(guess) if matches!(**guess, Deed::Unclear(_)) => open_deed(guess),
         Deed::Write { target, .. } if target.open() => Some(written(target)),
         Deed::Run(run) if run.name == "kill" && run.args.iter().any(Field::open) => {
             Some("ends a process that is not written out".to_owned())

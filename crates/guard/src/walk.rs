@@ -46,7 +46,8 @@ pub(crate) enum Deed {
     Bomb { name: String },
     /// What happens here cannot be known: why.
     Unclear(String),
-    /// It happens if a program runs what it is given, and nothing is known that says it does not.
+    /// It happens if a program runs what it is given, and nothing is known that says it does not. That something is not
+    /// clear then counts only in a command that names what is protected.
     Guess(Box<Deed>),
 }
 
@@ -228,10 +229,13 @@ impl Walker {
         }
         match parse(script, depth) {
             Ok(list) => self.walk_list(&list, depth),
-            Err(Unreadable::TooDeep { .. }) => self.unclear("the command nests too deep to be looked through"),
+            Err(Unreadable::TooDeep { .. }) => {
+                self.push(Deed::Unclear("the command nests too deep to be looked through".to_owned()));
+            }
             Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
+                // A shell runs what it can read of it before it stops.
                 let reason = format!("the command could not be read as shell text: {}", text::excerpt(script));
-                if guess::has_harm(script) { self.unknown(reason) } else { self.unclear(reason) }
+                if guess::has_harm(script) { self.unknown(reason) } else { self.push(Deed::Unclear(reason)) }
             }
         }
     }
