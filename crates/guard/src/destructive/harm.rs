@@ -12,7 +12,7 @@ use super::{
 use crate::{
     field::Field,
     path,
-    program::Files,
+    program::{self, Files},
     walk::{Run, find_roots, found_below, is_filtered},
     writes::{git_folders, git_verb, options},
 };
@@ -23,6 +23,7 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "rm" | "grm" | "unlink" | "rimraf" | "del-cli" | "remove-item" => removal(run, precious),
         "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "chattr" | "setfacl" => modes(run, precious),
         "mv" | "gmv" => moves(run, precious),
+        "ln" | "gln" | "mount" => renames(run, precious),
         "rsync" => mirrors(run, precious).or_else(|| takes_sources(run, precious)),
         "tar" | "bsdtar" | "gtar" => takes_sources(run, precious),
         "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => filter_writes(run, precious),
@@ -79,6 +80,7 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
         .filter_map(|target| {
             let worth = precious.worth(target, &run.place);
             match (recursive, worth) {
+                (true, _) if is_drive(&target.text) => Some((Flow::Block, "removes or changes a folder of the system")),
                 (true, Worth::Vital(what)) => Some((Flow::Block, what)),
                 (true, Worth::Doubtful(what)) => Some((Flow::Ask, what)),
                 (false, Worth::Vital(what)) if maybe || target.glob => Some((Flow::Ask, what)),
@@ -96,6 +98,13 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
             }
         })
         .max_by_key(|(flow, _)| *flow)
+}
+
+/// Whether this is a drive of another system, or a folder at its root.
+fn is_drive(path: &str) -> bool {
+    let mut letters = path.chars();
+    let drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic()) && letters.next() == Some(':');
+    drive && letters.as_str().trim_matches(['/', '\\']).split(['/', '\\']).count() < 2
 }
 
 fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
@@ -200,24 +209,56 @@ fn moves(run: &Run, precious: &Precious) -> Option<Wrong> {
     })
 }
 
-/// `find … -delete`; commands run by `-exec` are deeds of their own.
+/// Another name for everything, by which it can be removed.
+fn renames(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let binds = run.name != "mount" || options(&run.args).any(|option| option.contains("bind"));
+    let everything = |source: &Field| !source.open() && precious.is_everything(source, &run.place);
+    let source = operands(run).next().is_some_and(everything);
+    (binds && source).then_some((Flow::Ask, "gives everything in the home or on the machine another name"))
+}
+
+/// `find … -delete`, and what it leaves to `rm`; commands run by `-exec` are deeds of their own, too.
 fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
-    if !run.args.iter().any(|arg| arg.text == "-delete") {
+    let deletes = run.args.iter().any(|arg| arg.text == "-delete");
+    let removes = run.args.iter().any(|arg| matches!(&*path::base_name(&arg.text), "rm" | "unlink" | "shred"));
+    if !deletes && !removes {
         return None;
     }
     let filtered = is_filtered(&run.args);
-    find_roots(&run.args)
-        .iter()
-        .filter_map(|root| match precious.worth(&found_below(root, filtered), &run.place) {
-            Worth::Vital(what) => Some((Flow::Block, what)),
-            Worth::Doubtful(what) => Some((Flow::Ask, what)),
-            Worth::Common => None,
-        })
-        .max_by_key(|(flow, _)| *flow)
+    let roots = find_roots(&run.args);
+    // Without tests it finds what is hidden as well: all that makes the root worth something.
+    let whole = roots.iter().filter(|_| !filtered).map(|root| precious.worth(root, &run.place));
+    let below = roots.iter().filter(|_| deletes).map(|root| precious.worth(&found_below(root, filtered), &run.place));
+    let wrongs = whole.chain(below).filter_map(|worth| match worth {
+        Worth::Vital(what) => Some((Flow::Block, what)),
+        Worth::Doubtful(what) => Some((Flow::Ask, what)),
+        Worth::Common => None,
+    });
+    wrongs.max_by_key(|(flow, _)| *flow)
+}
+
+/// What `git` throws away: files it does not know, or the history itself.
+fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
+    forgets(run).or_else(|| cleans(run, precious))
+}
+
+/// History that is rewritten, and names of commits without which they are lost.
+fn forgets(run: &Run) -> Option<Wrong> {
+    let at = program::verb("git", &run.args)?;
+    let verb = run.args.get(at)?.text.as_str();
+    let behind = run.args.get(at + 1..)?;
+    let now = |option: &str| option.starts_with("--expire") && option.ends_with(['w', 'l']);
+    let forgets = match verb {
+        "filter-branch" | "filter-repo" => true,
+        "reflog" => options(behind).any(now) || behind.first().is_some_and(|verb| verb.text == "delete"),
+        "update-ref" => options(behind).any(|option| option == "-d" || option == "--delete"),
+        _ => false,
+    };
+    forgets.then_some((Flow::Ask, "throws away history of the project"))
 }
 
 /// `git clean`: in the folders that it is told.
-fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
+fn cleans(run: &Run, precious: &Precious) -> Option<Wrong> {
     let clean = git_verb(&run.args).filter(|at| run.args.get(*at).is_some_and(|verb| verb.text == "clean"))?;
     let behind = run.args.get(clean + 1..)?;
     let forced = options(behind).any(|option| is_letters(option, 'f') || option == "--force");
@@ -236,8 +277,13 @@ fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
 /// `-1` as a process means all of them; as the first option it is a signal.
 fn kill(run: &Run) -> Option<Wrong> {
     let words: Vec<&str> = run.args.iter().map(|arg| arg.text.as_str()).collect();
-    let all = words.iter().skip(1).any(|word| *word == "-1");
-    all.then_some((Flow::Block, "ends every process"))
+    if words.iter().skip(1).any(|word| *word == "-1") {
+        return Some((Flow::Block, "ends every process"));
+    }
+    // The first word may be a signal; `-0` and `-l` only ask.
+    let asks = words.first().is_some_and(|first| matches!(*first, "-0" | "-l" | "-L"));
+    let mut rest = words.iter().skip(usize::from(words.first() == Some(&"-s")) * 2);
+    (!asks && rest.any(|word| *word == "1")).then_some((Flow::Ask, "ends the first process, and all others with it"))
 }
 
 /// Processes by their names: all of them, if every name fits.

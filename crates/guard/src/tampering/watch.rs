@@ -131,6 +131,9 @@ impl Watch {
         if field.open() {
             return self.check_open(field, place);
         }
+        if let Some(hit) = self.lent(field, place, reach) {
+            return Some(hit);
+        }
         if self.is_ordinary(field, place) {
             return None;
         }
@@ -154,7 +157,7 @@ impl Watch {
             let named = by_field || may_name_project(folder.as_os_str().as_encoded_bytes());
             named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
         };
-        hit.or_else(|| place.folders.iter().find_map(inner))
+        hit.or_else(|| place.folders.iter().find_map(inner)).or_else(|| own_program(&field.text))
     }
 
     /// Whether it is a plain path that no protected file has, and nothing is there that could be a link to one.
@@ -363,6 +366,12 @@ impl Watch {
     fn by_identity(&self, _resolved: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// Our own program, wherever programs are.
+fn own_program(path: &str) -> Option<Hit> {
+    let installed = path.strip_suffix("bin/ollm").is_some_and(|folder| folder.ends_with('/'));
+    installed.then(|| Hit::Perhaps(PathBuf::from(path)))
 }
 
 /// Whether `.ollm` or `.git` may be among the parts of a path.

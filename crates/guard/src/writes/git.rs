@@ -44,6 +44,12 @@ pub(crate) fn git_verb(args: &[Field]) -> Option<usize> {
 
 /// What its verb changes.
 pub(super) fn touches(run: &Run) -> Vec<Touch> {
+    let mut touches = by_verb(run);
+    touches.extend(settings::for_once(&run.args));
+    touches
+}
+
+fn by_verb(run: &Run) -> Vec<Touch> {
     let Some(verb) = git_verb(&run.args) else { return Vec::new() };
     let rest = operands(run.args.get(verb + 1..).unwrap_or_default());
     let verb = run.args.get(verb).map(|verb| verb.text.as_str()).filter(|verb| GIT_VERBS.contains(verb));
@@ -75,7 +81,8 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
         Some("mv" | "rm") => each(rest, Touch::Whole),
         Some("checkout" | "restore" | "worktree" | "checkout-index") => {
             let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
-            each(rest.iter().cloned().chain(below), Touch::Content)
+            let folders = each(rest.clone(), Touch::Perhaps);
+            each(rest.iter().cloned().chain(below), Touch::Content).into_iter().chain(folders).collect()
         }
         _ => Vec::new(),
     };

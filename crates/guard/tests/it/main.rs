@@ -11,6 +11,7 @@ mod hidden;
 mod properties;
 mod targets;
 mod tools;
+mod unseen;
 
 use std::path::{Path, PathBuf};
 

@@ -84,6 +84,20 @@ impl Watch {
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
+    /// A path in a folder that a container is lent.
+    pub(super) fn lent(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+        if place.mounts.is_empty() {
+            return None;
+        }
+        let mut here = place.clone();
+        here.mounts.clear();
+        place.mounts.iter().find_map(|(there, folder)| {
+            let rest = Path::new(&field.text).strip_prefix(there).ok()?;
+            let text = Path::new(folder).join(rest).to_string_lossy().into_owned();
+            self.check(&Field { text, ..field.clone() }, &here, reach)
+        })
+    }
+
     /// Whether a folder below the project becomes a project.
     pub(in crate::tampering) fn new_project(&self, field: &Field, place: &Place) -> bool {
         let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
