@@ -180,7 +180,10 @@ fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Opt
         Touch::Perhaps(field) => found(watch, field, &run.place, Reach::File)
             .or_else(|| watch.agents_folder(field, &run.place).map(|hit| finding(hit, field)))
             .map(softened),
-        Touch::Found(search) => watch.found(search, &run.place).map(|hit| finding(hit, &search.root)),
+        Touch::Found(search) => {
+            let hit = watch.found(search, &run.place).or_else(|| watch.agents_folder(&search.root, &run.place));
+            hit.map(|hit| finding(hit, &search.root))
+        }
         Touch::Project(field) => watch.new_project(field, &run.place).then(|| {
             let written = text::excerpt(&field.shown());
             Finding::ask(format!("{written} becomes a project of its own, where the hooks of this one may not count"))

@@ -81,7 +81,10 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "unzip" if args.first().is_some_and(|first| matches!(first.text.as_str(), "-l" | "-p" | "-t" | "-v")) => {
             Vec::new()
         }
-        "unzip" => unpacked(run, values(args, &["-d"])),
+        "unzip" => {
+            let members = each(plain().into_iter().skip(1), Touch::Content);
+            unpacked(run, values(args, &["-d"])).into_iter().chain(members).collect()
+        }
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
             files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
@@ -197,17 +200,34 @@ fn dd_output(run: &Run) -> Option<Field> {
 
 /// What `tar` writes: the archive, or all that is in it.
 fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
-    let mode = run.args.first().map(|first| first.text.trim_start_matches('-')).unwrap_or_default();
+    // `tar czf …`: letters without a dash come first.
+    let bare = run.args.first().map(|first| first.text.as_str()).filter(|first| !first.starts_with('-'));
+    // What stands behind a letter that takes a value is the value.
+    let bundles = options(&run.args).filter_map(|option| option.strip_prefix('-'));
+    let bundles = bundles.filter_map(|letters| letters.split(['-', 'b', 'C', 'f', 'I', 'T', 'X']).next());
+    let mode: String = bundles.chain(bare).collect();
     let long = |name: &str| run.args.iter().any(|arg| arg.text == name);
-    let unpacks = mode.contains('x') || long("--extract") || long("--get") || long("-x");
+    let unpacks = mode.contains('x') || long("--extract") || long("--get");
     if unpacks {
-        return unpacked(run, values(&run.args, &["-C", "--directory"]).into_iter().collect());
+        let folders = values(&run.args, &["-C", "--directory"]);
+        let members: Fields = plain.iter().filter(|member| !folders.contains(member)).flat_map(below_folders).collect();
+        let inside = folders.iter().flat_map(|folder| members.iter().map(|member| git::joined(folder, member)));
+        let touches = each(members.iter().cloned().chain(inside), Touch::Content);
+        return unpacked(run, folders.clone()).into_iter().chain(touches).collect();
     }
     let creates = mode.contains(['c', 'r', 'u']) || long("--create");
     let mut files = values(&run.args, &["--file"]);
-    files.extend(plain.get(1).filter(|_| mode.contains('f')).cloned());
+    files.extend(plain.get(1).filter(|_| bare.is_some_and(|letters| letters.contains('f'))).cloned());
     files.extend(values(&run.args, &["-f"]));
     if creates { each(files, Touch::Content) } else { Vec::new() }
+}
+
+/// A path, and what is left of it without its first folders: an archive may be unpacked without them.
+fn below_folders(path: &Field) -> Fields {
+    const MOST: usize = 8;
+    let rests = path.text.match_indices('/').filter_map(|(at, _)| path.text.get(at + 1..));
+    let rests = rests.take(MOST).map(|rest| Field { text: rest.to_owned(), ..path.clone() });
+    std::iter::once(path.clone()).chain(rests).collect()
 }
 
 /// Files nobody can name here come into these folders, or into the working folder.

@@ -21,6 +21,9 @@ use crate::{
 /// Options that name the folder in which a command runs.
 const FOLDER_OPTIONS: &[&str] = &["-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--workdir"];
 
+/// Variables that tell `git` where it works and what it runs.
+const GIT_VARIABLES: &[&str] = &["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_WORK_TREE"];
+
 /// How many carriers may stand before one another.
 const MOST_CARRIERS: usize = 32;
 
@@ -186,8 +189,8 @@ impl Walker {
             _ if program.arguments == Arguments::Code => fields.iter().skip(1).find_map(|arg| self.written_text(arg)),
             _ => None,
         };
-        if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains_key(*name)) {
-            self.unclear(format!("git works in a folder that is not written out: {}", show(fields)));
+        if name == "git" && GIT_VARIABLES.iter().any(|name| self.outer.names.contains_key(*name)) {
+            self.unclear(format!("variables tell git where to work, or what to run: {}", show(fields)));
         }
         let place = self.place.clone();
         let args = fields.skip(1);

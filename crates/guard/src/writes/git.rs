@@ -79,6 +79,9 @@ fn by_verb(run: &Run) -> Vec<Touch> {
         // Only the index changes.
         Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
         Some("mv" | "rm") => each(rest, Touch::Whole),
+        Some("stash") if rest.first().is_some_and(|verb| verb.text == "push") => {
+            each(rest.into_iter().skip(1), Touch::Content)
+        }
         Some("checkout" | "restore" | "worktree" | "checkout-index") => {
             let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
             let folders = each(rest.clone(), Touch::Perhaps);
@@ -103,7 +106,8 @@ fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
     unpacked(run, folders)
 }
 
-fn joined(folder: &Field, file: &Field) -> Field {
+/// A file as it is named from a folder on.
+pub(super) fn joined(folder: &Field, file: &Field) -> Field {
     if folder.open() || file.open() || file.text.starts_with('/') {
         return file.clone();
     }

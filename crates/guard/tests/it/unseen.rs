@@ -101,3 +101,39 @@ fn a_script_that_a_wildcard_names_is_a_file_like_others() {
         "bash *",
     ]);
 }
+
+#[test]
+fn members_of_an_archive_are_files_that_it_writes() {
+    stopped(&[
+        "tar -xf evil.tar .claude/settings.json",
+        "tar xzf evil.tgz --strip-components=1 a/.mcp.json",
+        "unzip -o evil.zip .claude/settings.json",
+        "tar -C .claude -xf evil.tar settings.json",
+    ]);
+    passes(&["tar xf a.tar src/main.rs", "unzip a.zip 'docs/*' -d out", "tar tf a.tar .claude/settings.json"]);
+    passes(&["tar -czf b.tgz .claude/settings.json", "tar --exclude=x -cf b.tar .claude", "tar czf b.tgz .mcp.json"]);
+    stopped(&["tar --exclude=x -cf .claude/settings.json src", "tar -cvf .mcp.json src"]);
+}
+
+#[test]
+fn a_search_in_a_folder_of_an_agent_changes_what_is_protected() {
+    stopped(&["find .claude -type f -exec truncate -s 0 {} \\;", "find ~/.codex -mmin -5 -delete"]);
+    passes(&["find .claude -type f", "find .claude -name '*.md' -exec cat {} +"]);
+}
+
+#[test]
+fn settings_of_git_in_variables_count_as_settings() {
+    stopped(&[
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/dev/null git commit -m x",
+        "export GIT_CONFIG_PARAMETERS=\"'core.hooksPath=/tmp'\"; git commit -m x",
+        "git stash push .claude/settings.json",
+        "git stash push -m x -- .mcp.json",
+    ]);
+    passes(&["GIT_CONFIG_GLOBAL=/dev/null git status", "git stash push src/a.rs", "git stash", "git stash pop"]);
+}
+
+#[test]
+fn an_agent_loosens_no_guard_for_one_run() {
+    stopped(&["ollm --set hooks.enabled=false run", "ollm run --set=hooks.guards=false"]);
+    passes(&["ollm --set model=x run"]);
+}
