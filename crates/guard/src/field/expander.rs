@@ -103,7 +103,7 @@ impl<'a> Expander<'a> {
             match piece {
                 // Joined with other text, or empty, shells make different things of it.
                 Piece::Process { list, prints } if is_apart(word) && !list.is_empty() => {
-                    push(&mut ways, if *prints { self.stream(list) } else { "/dev/fd/62" });
+                    push(&mut ways, if *prints { self.stream(list, far) } else { "/dev/fd/62" });
                 }
                 _ => self.piece(&mut ways, piece, index == 0, None, far),
             }
@@ -112,10 +112,10 @@ impl<'a> Expander<'a> {
     }
 
     /// The file that a program gets for a process substitution, by what is known of what that prints.
-    fn stream(&self, list: &'a List) -> &'static str {
+    fn stream(&self, list: &'a List, far: usize) -> &'static str {
         if self.prints_its_own_code(list) {
             "/dev/null"
-        } else if self.prints_known_text(list) {
+        } else if self.prints_known_text(list, far) {
             "/dev/fd/61"
         } else {
             UNSEEN_STREAM

@@ -92,6 +92,8 @@ pub(crate) struct Variables<'a> {
     pub(crate) positional_change: bool,
     /// How many values and substitutions were looked at so far: they may refer to one another again and again.
     pub(super) looks: Cell<usize>,
+    /// How many searches for a value led to the one that goes on.
+    pub(super) level: Cell<usize>,
     /// How many `eval` stand around it.
     evals: usize,
     /// What was found out so far.

@@ -77,14 +77,15 @@ impl<'a> Expander<'a> {
     }
 
     /// What each step of a list writes.
-    pub(super) fn printed_by(&self, list: &'a List) -> impl Iterator<Item = Feed> {
-        list.iter()
-            .map(|step| step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, 0)))
+    pub(super) fn printed_by(&self, list: &'a List, far: usize) -> impl Iterator<Item = Feed> {
+        list.iter().map(move |step| {
+            step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, far))
+        })
     }
 
     /// Whether all that a list prints is known.
-    pub(crate) fn prints_known_text(&self, list: &'a List) -> bool {
-        self.printed_by(list).all(|feed| matches!(feed, Feed::Text(Some(_))))
+    pub(crate) fn prints_known_text(&self, list: &'a List, far: usize) -> bool {
+        far < FARTHEST && self.printed_by(list, far + 1).all(|feed| matches!(feed, Feed::Text(Some(_))))
     }
 
     /// What a command writes into the pipe behind it.
