@@ -107,5 +107,6 @@ fn may_be_line(text: &str) -> bool {
 
 /// Whether text may name a program: one word, perhaps with its folder.
 fn is_program(text: &str) -> bool {
-    text.len() < 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_'))
+    text.len() < 64
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_'))
 }

@@ -274,7 +274,8 @@ impl<'a> Pattern<'a> {
     pub(crate) fn may_end(&self, part: &str) -> bool {
         let end = self.ends.map_or(self.text, |(_, end)| end).as_bytes();
         let start = part.len().checked_sub(end.len());
-        let ends = start.and_then(|start| part.as_bytes().get(start..)).is_some_and(|last| last.eq_ignore_ascii_case(end));
+        let ends =
+            start.and_then(|start| part.as_bytes().get(start..)).is_some_and(|last| last.eq_ignore_ascii_case(end));
         ends || end.contains(&b'/')
     }
 

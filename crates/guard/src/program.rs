@@ -171,17 +171,8 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
 ];
 
 /// The tables of programs, each a bit of what [`Names`] says of one.
-const PROGRAMS: Names<1024> = Names::of(&[
-    READERS,
-    PAGERS,
-    CLIENTS,
-    SPEAKERS,
-    HANDLED,
-    CARRYING,
-    LANGUAGES,
-    FILTERS,
-    PRINT_THEIR_OWN_CODE,
-]);
+const PROGRAMS: Names<1024> =
+    Names::of(&[READERS, PAGERS, CLIENTS, SPEAKERS, HANDLED, CARRYING, LANGUAGES, FILTERS, PRINT_THEIR_OWN_CODE]);
 const READER: u16 = 1;
 const PAGER: u16 = 1 << 1;
 const CLIENT: u16 = 1 << 2;

@@ -21,8 +21,9 @@ use crate::{
     destructive::{Finding, strongest},
     field::{Field, Place},
     loose::loose,
-    path, text,
+    path,
     program::Files,
+    text,
     walk::{Deed, Run},
     writes::{self, Touch},
 };

@@ -52,10 +52,13 @@ pub(super) struct Watch {
     lists: OnceCell<Lists>,
     resolver: RefCell<path::Resolver>,
     /// The last folders, and the names in them that may be protected: nothing if any may.
-    names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
+    names: LastFolders<FolderNames>,
     /// The last folders that commands ran in, and what is protected there.
-    inside: RefCell<Option<(Arc<[PathBuf]>, Option<PathBuf>)>>,
+    inside: LastFolders<Option<PathBuf>>,
 }
+
+/// What was found out about the last folders.
+type LastFolders<T> = RefCell<Option<(Arc<[PathBuf]>, T)>>;
 
 /// The names in some folders that may be protected; nothing if any may.
 type FolderNames = Option<Rc<[&'static str]>>;

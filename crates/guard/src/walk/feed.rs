@@ -131,9 +131,8 @@ impl<'a> Expander<'a> {
 
 /// Whether something is known of what a program writes, whatever it reads.
 pub(crate) fn lists_files(name: &str) -> bool {
-    const KNOWN: Names<32> = Names::of(&[&[
-        "ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee",
-    ]]);
+    const KNOWN: Names<32> =
+        Names::of(&[&["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"]]);
     KNOWN.tables_with(name) != 0
 }
 

@@ -165,7 +165,8 @@ impl<'a> Scene<'_, 'a> {
     fn handed(&mut self, words: &'a [Word], list: &'a List, depth: usize) {
         let nothing = Feed::Nothing;
         let expander = self.expander(&nothing);
-        let texts: Vec<Feed> = expander.printed_by(list, 0).filter(|feed| matches!(feed, Feed::Text(Some(_)))).collect();
+        let texts: Vec<Feed> =
+            expander.printed_by(list, 0).filter(|feed| matches!(feed, Feed::Text(Some(_)))).collect();
         if texts.is_empty() {
             return;
         }

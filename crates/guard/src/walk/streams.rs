@@ -22,7 +22,9 @@ const CODE_BEFORE: &[&str] = &["--eval", "--print", "-c", "-e", "-m", "-p"];
 
 /// Whether a program may run a stream that nobody has seen.
 pub(super) fn runs_stream(name: &str, args: &[Field]) -> bool {
-    let is_unseen = |arg: &Field| arg.text.strip_suffix(UNSEEN_STREAM).is_some_and(|before| before.is_empty() || before.ends_with('='));
+    let is_unseen = |arg: &Field| {
+        arg.text.strip_suffix(UNSEEN_STREAM).is_some_and(|before| before.is_empty() || before.ends_with('='))
+    };
     args.iter().enumerate().filter(|(_, arg)| is_unseen(arg)).any(|(at, arg)| {
         let program = Program::of(name);
         let before = args.get(..at).unwrap_or_default();

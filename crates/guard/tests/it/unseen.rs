@@ -38,7 +38,11 @@ fn history_that_is_thrown_away_is_gone() {
 #[test]
 fn another_name_for_everything_is_asked_about() {
     stopped(&["ln -s / x && rm -rf x/*", "ln -s ~ h; rm -rf h/", "mount --bind / x", "ln -s /home/ada h"]);
-    passes(&["ln -s ../shared/config.json config.json", "ln -s /usr/bin/python3 bin/python", "ln -sfn releases/3 current"]);
+    passes(&[
+        "ln -s ../shared/config.json config.json",
+        "ln -s /usr/bin/python3 bin/python",
+        "ln -sfn releases/3 current",
+    ]);
 }
 
 #[test]
