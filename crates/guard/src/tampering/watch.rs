@@ -52,13 +52,10 @@ pub(super) struct Watch {
     lists: OnceCell<Lists>,
     resolver: RefCell<path::Resolver>,
     /// The last folders, and the names in them that may be protected: nothing if any may.
-    names: LastFolders<FolderNames>,
-    /// The last folders that commands ran in, and what is protected there.
-    inside: LastFolders<Option<PathBuf>>,
+    names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
+    /// What is protected and not hidden.
+    visible: OnceCell<Vec<PathBuf>>,
 }
-
-/// What was found out about the last folders.
-type LastFolders<T> = RefCell<Option<(Arc<[PathBuf]>, T)>>;
 
 /// The names in some folders that may be protected; nothing if any may.
 type FolderNames = Option<Rc<[&'static str]>>;
@@ -104,7 +101,7 @@ impl Watch {
             lists: OnceCell::new(),
             resolver: RefCell::new(resolver),
             names: RefCell::default(),
-            inside: RefCell::default(),
+            visible: OnceCell::new(),
         }
     }
 

@@ -1,9 +1,6 @@
 //! Folders that count as a whole: projects, those that become one, and those of agents.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 use super::{Hit, Reach, Watch};
 use crate::{
@@ -46,15 +43,22 @@ impl Watch {
 
     /// What is protected where commands run: the folder itself, or what is in that of an agent.
     pub(in crate::tampering) fn works_inside(&self, place: &Place) -> Option<PathBuf> {
-        let mut last = self.inside.borrow_mut();
-        if let Some((_, found)) = last.as_ref().filter(|(last, _)| Arc::ptr_eq(last, &place.folders)) {
-            return found.clone();
-        }
-        let hit = self.check(&Field::literal("."), place, Reach::File);
-        let hit = hit.or_else(|| place.folders.iter().find_map(|folder| self.in_agents_folder(folder)));
-        let found = hit.map(|(Hit::Sure(path) | Hit::Perhaps(path))| path);
-        *last = Some((Arc::clone(&place.folders), found.clone()));
-        found
+        place.folders.iter().filter(|folder| self.may_be_inside(folder)).find_map(|folder| {
+            let place = Place::new(vec![folder.clone()], self.home.as_deref());
+            let hit = self.check(&Field::literal("."), &place, Reach::File).or_else(|| self.in_agents_folder(folder));
+            hit.map(|(Hit::Sure(path) | Hit::Perhaps(path))| path)
+        })
+    }
+
+    /// Most folders are not hidden, and nearly all that is protected is.
+    fn may_be_inside(&self, folder: &Path) -> bool {
+        let visible = self.visible.get_or_init(|| {
+            let names = PROTECTED.iter().flat_map(|row| row.home).filter(|name| !name.starts_with('.'));
+            let below_home = names.filter_map(|name| self.home.as_ref().map(|home| home.join(name)));
+            self.single.iter().filter(|path| !is_hidden(path)).cloned().chain(below_home).collect()
+        });
+        let real = self.resolver.borrow_mut().look(folder).0;
+        is_hidden(folder) || is_hidden(&real) || visible.iter().any(|path| path::is_in_folder(&real, path))
     }
 
     /// Whether commands run in the root of a project and nowhere else.
@@ -103,4 +107,9 @@ impl Watch {
         let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
         field.open() || place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)))
     }
+}
+
+/// Whether a part of a path is hidden.
+fn is_hidden(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().windows(2).any(|part| part == b"/.")
 }
