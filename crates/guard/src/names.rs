@@ -75,10 +75,14 @@ impl<const ROOM: usize> Names<ROOM> {
         if name.len() > LONGEST {
             return 0;
         }
-        let start = hash(name) % ROOM;
-        let slots = self.slots.iter().skip(start).chain(&self.slots);
-        let found = slots.take_while(|(_, tables)| *tables != 0).find(|(known, _)| *known == name);
-        found.map_or(0, |(_, tables)| *tables)
+        let mut at = hash(name) % ROOM;
+        while let Some((known, tables)) = self.slots.get(at).filter(|(_, tables)| *tables != 0) {
+            if *known == name {
+                return *tables;
+            }
+            at = (at + 1) % ROOM;
+        }
+        0
     }
 }
 

@@ -305,9 +305,9 @@ pub(super) fn varies_inertly(words: &[Word]) -> bool {
         _ => None,
     };
     let name = words.first().and_then(|word| bare(word));
-    name.is_some_and(is_inert_program)
-        && words.iter().filter(|word| text(word).is_none()).count() == 1
+    words.iter().filter(|word| text(word).is_none()).count() == 1
         && words.iter().all(|word| text(word) != Some(false))
+        && name.is_some_and(is_inert_program)
 }
 
 /// Whether a word is a plain name, and not of a program that does harm.
