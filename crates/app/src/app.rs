@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
     Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
-    Severity, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Severity, Snapshots, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source, nearest};
-use ollm_store::{Secrets, Switch, Switches, Trouble};
+use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
@@ -36,6 +36,8 @@ pub struct App {
     pub rules: Rules,
     /// What the configuration says about the trace.
     pub trace: TraceSettings,
+    /// Where dispatches leave their records, if any are kept.
+    pub(crate) trail: Option<RotatingLog>,
     /// Scripts in the hook folders that nothing declares.
     pub undeclared: Vec<Undeclared>,
     /// The extensions, also those that are off or cannot be loaded.
@@ -135,7 +137,9 @@ impl App {
         let stay = LoadOptions::short(world);
         let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world, &stay.guards)).flatten();
         let places = readable(world, refused_by.as_deref());
-        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
+        let folder = world.snapshots();
+        let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
+        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment, snapshots);
         App::new(world, Positions::OnDemand, found, LoadOptions { asked_by, refused_by, ..stay })
     }
 
@@ -245,12 +249,13 @@ impl App {
             }
         }
         let (config, undeclared) = (catalog.config, catalog.undeclared);
-        let trace = config.trace();
+        let settings = config.trace();
         let mut app = App {
             engine,
             problems,
             rules,
-            trace,
+            trail: trace::kept(world, &settings),
+            trace: settings,
             undeclared,
             extensions,
             positions,
@@ -275,6 +280,7 @@ impl App {
         self.problems = fresh.problems;
         self.rules = fresh.rules;
         self.trace = fresh.trace;
+        self.trail = fresh.trail;
         self.undeclared = fresh.undeclared;
         self.extensions = fresh.extensions;
         self.directories = fresh.directories;

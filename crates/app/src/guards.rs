@@ -37,22 +37,24 @@ pub(crate) fn guards(names: &[String], shared: &Arc<Guards>) -> Vec<Result<Hook,
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
 pub(crate) fn refusing_guard(event: &Event, world: &World, shared: &Arc<Guards>) -> Option<String> {
+    let fitting = GUARDS.iter().filter_map(|name| hook(name, guard(name, shared)).ok());
+    let mut refusing = fitting.filter(|hook| hook.events.contains(&event.kind) && refuses(hook, event)).peekable();
+    // Only a refusal needs to know whether its guard is on.
+    refusing.peek()?;
     let places = world.places.users_own();
     let (config, problems) =
         configuration(&places, &|name| world.variable(name), &world.overrides, Positions::OnDemand);
-    let settings = config.hooks(&places);
     // A configuration that cannot be relied on is told by the one who loads everything.
     if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return None;
     }
-    let (switches, _) = Switches::load(&world.switches());
+    let (wanted, switches) = (config.hooks(&places).guards, Switches::load(&world.switches()).0);
     let is_on = |hook: &Hook| {
         let switch = switches.get(&switch_name(&hook.spec), SystemTime::now());
-        switch.is_none_or(|switch| switch.on) || is_fixed(&hook.spec.name, &config)
+        let is_switched_on = switch.is_none_or(|switch| switch.on) || is_fixed(&hook.spec.name, &config);
+        wanted.contains(&hook.spec.name) && is_switched_on
     };
-    let asked = guards(&settings.guards, shared).into_iter().flatten();
-    let mut asked = asked.filter(|hook| hook.events.contains(&event.kind) && is_on(hook));
-    asked.find(|hook| refuses(hook, event)).map(|hook| hook.spec.name.clone())
+    refusing.find(is_on).map(|hook| hook.spec.name)
 }
 
 /// Whether the machine's policy wants a guard, which no switch turns off then.

@@ -22,7 +22,7 @@ pub fn trail(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
 }
 
 /// The records, if any are kept.
-fn kept(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
+pub(crate) fn kept(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
     trail(world, settings).filter(|_| settings.enabled)
 }
 
@@ -50,7 +50,7 @@ pub fn leave_late(trail: &RotatingLog, done: &Done) {
 
 /// Has the hooks that run beside us leave their records as well.
 pub fn listen(app: &mut App) {
-    if let Some(trail) = kept(app.world(), &app.trace) {
+    if let Some(trail) = app.trail.clone() {
         app.engine.on_late(move |late| leave_late(&trail, &late.done()));
     }
 }
@@ -64,7 +64,7 @@ pub fn leave(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Noti
 
 /// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
 pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) -> Result<(), String> {
-    let Some(trail) = kept(app.world(), &app.trace) else { return Ok(()) };
+    let Some(trail) = &app.trail else { return Ok(()) };
     let (environment, off) = (app.engine.environment(), app.what_is_off());
     let line = trace::record(event, outcome, environment, env!("CARGO_PKG_VERSION"), off.as_deref());
     let written = trail.append(&line);

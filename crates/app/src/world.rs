@@ -211,6 +211,11 @@ impl World {
         self.places.home.join("state")
     }
 
+    /// Where it is kept what files said, for the next event.
+    pub(crate) fn snapshots(&self) -> Option<PathBuf> {
+        self.own_home().map(|home| home.join("state/snapshots"))
+    }
+
     /// Where approvals are kept.
     pub fn approvals(&self) -> PathBuf {
         self.places.home.join("trusted-hooks.json")

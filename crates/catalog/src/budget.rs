@@ -31,6 +31,16 @@ impl Budget {
         Budget { bytes: BYTES, until: None, left_out: Vec::new(), count: 0 }
     }
 
+    /// One of which so much is left.
+    pub(crate) fn with_left(bytes: u64) -> Budget {
+        Budget { bytes: bytes.min(BYTES), ..Budget::new() }
+    }
+
+    /// How much is left; nothing where something was left out.
+    pub(crate) fn left(&self) -> Option<u64> {
+        (self.count == 0).then_some(self.bytes)
+    }
+
     /// Takes a file from it, if that much is left; otherwise the file is left out.
     pub(crate) fn allows(&mut self, file: &Path, size: u64) -> bool {
         let until = *self.until.get_or_insert_with(|| Instant::now() + TIME);

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_protocol::Layer;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::budget::Budget;
 use crate::load::Positions;
 use crate::place::Places;
 use crate::problem::Problem;
@@ -32,6 +32,7 @@ mod written;
 pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};
 pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{Item, Kind};
+pub(crate) use layer::{owned_files, read_files, said_around};
 pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
@@ -73,7 +74,7 @@ impl Overrides {
 }
 
 /// Who says what a setting is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// Nobody: the default applies.
     Default,
@@ -106,11 +107,12 @@ pub enum Origin {
 }
 
 /// A value that applies.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Its path, such as `hooks.timeout`, with the names people chose.
     pub path: String,
     /// Its row in the table.
+    #[serde(with = "key::by_path")]
     pub key: &'static Key,
     /// The value in its canonical form: times in milliseconds, sizes in bytes.
     pub value: Value,
@@ -128,15 +130,17 @@ pub struct Ignored {
 }
 
 /// Everything that was said, and what came of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// What applies, without the defaults.
     said: Vec<Setting>,
     /// What a project says for what it declares itself.
     own: Vec<Setting>,
     /// What the machine's policy says.
+    #[serde(skip)]
     policy: Vec<Setting>,
     /// What does not apply, and why.
+    #[serde(skip)]
     pub ignored: Vec<Ignored>,
 }
 
@@ -175,20 +179,9 @@ pub fn configuration(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Config, Vec<Problem>) {
-    configuration_within(&mut None, places, env, overrides, positions)
-}
-
-/// The same within what files of projects may cost.
-pub(crate) fn configuration_within(
-    budget: &mut Option<Budget>,
-    places: &Places,
-    env: &dyn Fn(&str) -> Option<String>,
-    overrides: &Overrides,
-    positions: Positions,
-) -> (Config, Vec<Problem>) {
     let mut problems = Vec::new();
-    let files = layer::read_files(places, positions, budget, &mut problems);
-    let config = layer::load(files, env, overrides, &mut problems);
+    let files = read_files(places, positions, &mut None, &mut problems);
+    let config = said_around(files, env, overrides, &mut problems);
     (config, problems)
 }
 

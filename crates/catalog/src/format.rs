@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ollm_protocol::dialect::AgentDialect;
-use ollm_protocol::{ActionSpec, EventKind, Hook, HookSpec, Layer, Matcher, Remedy, Rules, Source, Subject, dialect};
+use ollm_protocol::{ActionSpec, Hook, HookSpec, Layer, Remedy, Rules, Source, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
@@ -56,33 +56,9 @@ pub(crate) struct Context<'a> {
     pub(crate) project: Option<&'a Path>,
     /// Whether that is a project around the one we are in.
     pub(crate) encloses: bool,
-    /// The only event hooks are wanted for.
-    pub(crate) moment: Option<&'a Moment>,
     pub(crate) rules: &'a Rules,
     /// What was found out about the files in the folder.
     pub(crate) walked: Walked,
-}
-
-/// One event as matchers see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// The event.
-    pub kind: EventKind,
-    /// What a matcher looks at.
-    pub subject: Option<String>,
-}
-
-impl Moment {
-    /// Whether hooks under this event key can be for this moment.
-    fn fits_event(&self, key: &str) -> bool {
-        dialect::event_named(key).map_or(true, |named| named.kinds.contains(&self.kind))
-    }
-
-    /// Whether a hook with this matcher can be for this moment; what only an expression can tell may.
-    fn fits_matcher(&self, matcher: &str) -> bool {
-        let subject = self.subject.as_deref().map(|name| Subject::new(self.kind, name));
-        matcher.starts_with("re:") || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(subject))
-    }
 }
 
 impl Context<'_> {
@@ -252,23 +228,6 @@ impl HookCollector<'_> {
             help: if self.findings.len() < MANY { meant(key, known) } else { None },
             remedy: None,
         });
-    }
-
-    /// Whether an entry cannot be for the only event that matters. It keeps its id all the same, so that the ids of others
-    /// do not depend on the event.
-    fn is_beside_the_point(&mut self, event: &str, fits_event: bool, entry: &Cursor<'_>) -> bool {
-        let Some(moment) = self.context.moment else { return false };
-        let text = |key: &str| match entry.get(key).map(|at| at.node) {
-            Some(Node::Text(text)) => Some(text.as_str()),
-            _ => None,
-        };
-        let fits = fits_event && text("matcher").is_none_or(|matcher| moment.fits_matcher(matcher));
-        // An id that somebody chose may be somebody else's too, which has to be found out.
-        let name = text("name").filter(|_| !fits && entry.get("id").is_none());
-        if let Some(name) = name {
-            *self.ids.asked.entry(self.base(event, name)).or_default() += 1;
-        }
-        name.is_some()
     }
 
     fn base(&self, event: &str, name: &str) -> String {

@@ -5,7 +5,7 @@
 //! understood is loaded, whatever cannot is named with its place in the file.
 //!
 //! Reading is plain and in one pass. Only when there is a problem to show, or when positions are asked for, a file is
-//! read a second time with the position of every value.
+//! read a second time with the position of every value. [`load_for`] keeps what files declare for the next event.
 //!
 //! This crate starts no process, opens no socket, prints nothing, and reads neither environment nor home by itself:
 //! they come in as values.
@@ -51,8 +51,8 @@ pub use extension::{
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
-pub use format::{Form, Moment};
-pub use load::{Catalog, Positions, Undeclared, files_in_place, load, load_for};
+pub use format::Form;
+pub use load::{Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for};
 pub use mcp::{
     Address, EditError as ServerEditError, Keys as ServerKeys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, Oauth, Pairs,
     SERVER_KEYS, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, Transport, add_server, check_server, expand,

@@ -3,13 +3,15 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Rules, Source};
+use ollm_protocol::{EventKind, Hook, Layer, Rules, Source};
+use ollm_store::{check_owner, current_uid};
 
 use crate::budget::Budget;
-use crate::config::{Config, HookSettings, Overrides, configuration_within};
+use crate::config::{Config, HookSettings, Overrides, owned_files, read_files, said_around};
 use crate::file::{Syntax, whole_file};
-use crate::format::{Context, HookCollector, Ids, Moment};
+use crate::format::{Context, HookCollector, Ids};
 use crate::node::{Cursor, Node};
 use crate::path::Walked;
 use crate::place::{Places, same_place};
@@ -20,10 +22,15 @@ mod file_form;
 mod in_place;
 mod required;
 mod scripts;
+mod snapshot;
+mod stamp;
 
 use file_form::FileForm;
 pub use in_place::files_in_place;
 pub use scripts::Undeclared;
+use snapshot::{Basis, Findings, Snapshot};
+use stamp::Looked;
+pub(crate) use stamp::Stamp;
 
 /// Larger hook files are not read at every event.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -47,6 +54,24 @@ pub struct Catalog {
     pub config: Config,
     /// What files of projects may still cost, where that is bounded.
     pub budget: Option<Budget>,
+}
+
+/// One event as matchers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The event.
+    pub kind: EventKind,
+    /// What a matcher looks at.
+    pub subject: Option<String>,
+}
+
+/// Where it is kept what files said.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshots<'a> {
+    /// The folder; it is made if need be.
+    pub folder: &'a Path,
+    /// The time: what changed just now is not kept.
+    pub now: SystemTime,
 }
 
 /// Whether the position of every hook is wanted, which costs a second reading of its file.
@@ -83,41 +108,99 @@ pub fn load(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Catalog, Vec<Problem>) {
-    load_all(places, env, overrides, Reading { positions, moment: None })
+    let (catalog, problems, _) = load_all(places, env, overrides, Reading { positions, bounded: false });
+    (catalog, problems)
 }
 
-/// Like [`load`], but hooks that cannot fit this one event are left alone: they are neither checked nor among the hooks.
-/// Who asks once and then ends need not pay for the others.
+/// Like [`load`], for one event: what projects bring is bounded, and hooks that cannot fit may be missing. What the files say
+/// is kept for the next event, and taken from there as long as they are what they were.
 pub fn load_for(
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
     moment: &Moment,
+    snapshots: Option<Snapshots<'_>>,
 ) -> (Catalog, Vec<Problem>) {
-    load_all(places, env, overrides, Reading { positions: Positions::OnDemand, moment: Some(moment) })
+    if let Some(recalled) = snapshots.and_then(|snapshots| recalled(snapshots.folder, places, env, overrides, moment)) {
+        return recalled;
+    }
+    let reading = Reading { positions: Positions::OnDemand, bounded: true };
+    let (catalog, problems, findings) = load_all(places, env, overrides, reading);
+    let bytes_left = catalog.budget.as_ref().and_then(Budget::left);
+    if let (Some(snapshots), Some(read), Some(bytes_left)) = (snapshots, findings, bytes_left) {
+        let ReadFiles { looked, config, basis } = read;
+        snapshot::keep(
+            snapshots,
+            places,
+            Findings { looked, config: &config, basis, bytes_left, hooks: &catalog.hooks },
+        );
+    }
+    (catalog, problems)
+}
+
+/// The catalog as it was kept, with what is said around the files now.
+fn recalled(
+    folder: &Path,
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    moment: &Moment,
+) -> Option<(Catalog, Vec<Problem>)> {
+    let snapshot = Snapshot::open(folder, places)?;
+    let is_safe = |(file, top): (PathBuf, &Path)| !file.exists() || check_owner(&file, top, current_uid()).is_ok();
+    if !owned_files(places).all(is_safe) {
+        return None;
+    }
+    let mut problems = Vec::new();
+    let config = said_around(snapshot.config().clone(), env, overrides, &mut problems);
+    let settings = config.hooks(places);
+    let hooks = snapshot.hooks(moment, &Basis::new(&settings, settings_off(env), places, env))?;
+    let budget = Some(Budget::with_left(snapshot.bytes_left()));
+    Some((Catalog { hooks, settings, undeclared: Vec::new(), config, budget }, problems))
 }
 
 /// What is wanted of the files.
 #[derive(Clone, Copy)]
-struct Reading<'a> {
+struct Reading {
     positions: Positions,
-    moment: Option<&'a Moment>,
+    /// Whether what projects bring is bounded: somebody waits.
+    bounded: bool,
+}
+
+/// What files without a fault say, and what was looked at.
+struct ReadFiles {
+    looked: Looked,
+    /// What they say as configuration.
+    config: Config,
+    basis: Basis,
 }
 
 fn load_all(
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
-    reading: Reading<'_>,
-) -> (Catalog, Vec<Problem>) {
+    reading: Reading,
+) -> (Catalog, Vec<Problem>, Option<ReadFiles>) {
     let positions = reading.positions;
-    // Whoever asks for a list has the time.
-    let mut budget = reading.moment.map(|_| Budget::new());
-    let (config, problems) = configuration_within(&mut budget, places, env, overrides, positions);
+    let mut budget = reading.bounded.then(Budget::new);
+    let (mut looked, mut problems) = (Looked::default(), Vec::new());
+    owned_files(places).for_each(|(file, _)| looked.state(&file));
+    let files = read_files(places, positions, &mut budget, &mut problems);
+    let mut around = Vec::new();
+    let config = said_around(files.clone(), env, overrides, &mut around);
     let settings = config.hooks(places);
-    let settings_off = env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text));
-    let mut loading =
-        Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off, budget };
+    let settings_off = settings_off(env);
+    let basis = Basis::new(&settings, settings_off, places, env);
+    let mut loading = Loading {
+        positions,
+        seen: Vec::new(),
+        ids: Ids::default(),
+        hooks: Vec::new(),
+        problems,
+        settings_off,
+        budget,
+        looked,
+    };
     if let Some(policy) = &places.policy {
         loading.required(policy, config.of_policy().hooks(places).rules());
     }
@@ -141,6 +224,8 @@ fn load_all(
         // Hooks of different projects never stand in each other's way.
         let ids = owner.encloses.then(|| std::mem::take(&mut loading.ids));
         let own = project.join(".ollm");
+        loading.looked.place(&own);
+        loading.looked.place(&places.home);
         if !same_place(&own, &places.home) {
             folders.extend(loading.hooks(own.join("hooks"), &owner));
         }
@@ -152,8 +237,11 @@ fn load_all(
         Positions::Always => scripts::undeclared(&folders, &loading.hooks),
         Positions::OnDemand => Vec::new(),
     };
-    let Loading { hooks, problems, budget, .. } = loading;
-    (Catalog { hooks, settings, undeclared, config, budget }, problems)
+    let Loading { hooks, mut problems, budget, looked, .. } = loading;
+    // Problems are told with their places each time, which only the files know.
+    let read = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
+    problems.splice(0..0, around);
+    (Catalog { hooks, settings, undeclared, config, budget }, problems, read)
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.
@@ -172,14 +260,18 @@ struct Owner<'a> {
 /// The variable that switches off the hooks of agent settings files, and nothing else.
 const SETTINGS_SWITCH: &str = "HOOKS_ENABLED";
 
+fn settings_off(env: &dyn Fn(&str) -> Option<String>) -> bool {
+    env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text))
+}
+
 fn is_off(text: &str) -> bool {
     let read = value::flag(&Node::Text(text.to_owned()));
     matches!(read, value::Reading::Exact(false) | value::Reading::Converted(false))
 }
 
 /// What has been read so far.
-struct Loading<'a> {
-    reading: Reading<'a>,
+struct Loading {
+    positions: Positions,
     /// The files that were taken, by identity: nothing is taken twice, whichever way leads to it.
     seen: Vec<(u64, u64)>,
     ids: Ids,
@@ -188,6 +280,7 @@ struct Loading<'a> {
     /// Whether the hooks of agent settings files are off.
     settings_off: bool,
     budget: Option<Budget>,
+    looked: Looked,
 }
 
 /// One file on its way in.
@@ -201,7 +294,7 @@ struct Incoming<'a> {
     form: FileForm,
 }
 
-impl Loading<'_> {
+impl Loading {
     /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
     fn hooks(&mut self, folder: PathBuf, owner: &Owner<'_>) -> [PathBuf; 2] {
         let trusted = folder.join(TRUSTED);
@@ -213,6 +306,7 @@ impl Loading<'_> {
 
     /// The hook files of a folder, by name; `false` when it cannot be looked into.
     fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner<'_>) -> bool {
+        self.looked.state(folder);
         let names = match names(folder) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
@@ -261,6 +355,7 @@ impl Loading<'_> {
     /// One file; `false` when it does not exist.
     fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner<'_>) -> bool {
         let Incoming { path, label, folder, group, syntax, form } = *incoming;
+        self.looked.state(path);
         match fs::metadata(path) {
             Ok(meta) => {
                 let identity = identity(&meta);
@@ -296,11 +391,10 @@ impl Loading<'_> {
             extension: None,
             project: *project,
             encloses: *encloses,
-            moment: self.reading.moment,
             rules,
             walked: Walked::default(),
         };
-        let spots = (self.reading.positions == Positions::Always).then(Vec::new);
+        let spots = (self.positions == Positions::Always).then(Vec::new);
         let mut intake =
             HookCollector { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
         form.take(&Cursor::root(&node), &mut intake);
@@ -310,6 +404,7 @@ impl Loading<'_> {
                 (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
             }
         }
+        self.looked.extend(context.walked.stamps());
         self.hooks.append(&mut hooks);
         self.problems.append(&mut document.problems(findings));
         true

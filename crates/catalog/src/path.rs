@@ -1,13 +1,15 @@
 //! The files a hook names: made absolute from the folder of its hook file, and never outside of it.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
-use std::ffi::OsString;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fs::FileType;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use ollm_protocol::ActionSpec;
 use ollm_protocol::hook::{Runs, holds_shell_characters, runs};
+
+use crate::load::Stamp;
 
 /// Programs that run a package rather than a file.
 const RUNNERS: &[&str] = &["npx", "uvx"];
@@ -49,9 +51,56 @@ impl Trouble {
     }
 }
 
-/// What was found to be no link while the files of one folder were looked at; nothing is asked for twice.
+/// What was seen while the files of one folder were looked at; nothing is asked for twice.
 #[derive(Debug, Default)]
-pub(crate) struct Walked(RefCell<HashSet<OsString>>);
+pub(crate) struct Walked {
+    seen: RefCell<HashMap<PathBuf, Sight>>,
+    /// Whether a link had to be followed: then what was seen says less than what it led to.
+    followed: Cell<bool>,
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug)]
+enum Sight {
+    Absent,
+    Plain(Stamp, FileType),
+    Link,
+    Unknown,
+}
+
+impl Walked {
+    fn look(&self, path: &Path) -> Sight {
+        if let Some(known) = self.seen.borrow().get(path) {
+            return *known;
+        }
+        let sight = match path.symlink_metadata() {
+            Ok(meta) if meta.is_symlink() => Sight::Link,
+            Ok(meta) => Sight::Plain(Stamp::of_thing(&meta), meta.file_type()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Sight::Absent,
+            Err(_) => Sight::Unknown,
+        };
+        self.seen.borrow_mut().insert(path.to_owned(), sight);
+        sight
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        match self.look(path) {
+            Sight::Absent => false,
+            Sight::Plain(_, kind) => kind.is_file(),
+            Sight::Link | Sight::Unknown => path.is_file(),
+        }
+    }
+
+    /// What all of it depended on; nothing where that cannot be said in full.
+    pub(crate) fn stamps(self) -> Option<Vec<(PathBuf, Stamp)>> {
+        let stamp = |(path, sight)| match sight {
+            Sight::Absent => Some((path, Stamp::Absent)),
+            Sight::Plain(stamp, _) => Some((path, stamp)),
+            Sight::Link | Sight::Unknown => None,
+        };
+        if self.followed.get() { None } else { self.seen.into_inner().into_iter().map(stamp).collect() }
+    }
+}
 
 /// Why a command line cannot be taken as it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,7 +129,7 @@ pub(crate) fn command(
     if own != Own::None {
         for (index, arg) in args.iter_mut().enumerate() {
             let is_script = own == Own::Script(index);
-            if !is_script && !names_file(folder, arg) {
+            if !is_script && !names_file(folder, arg, walked) {
                 continue;
             }
             // An absolute path says itself where it leads.
@@ -130,24 +179,18 @@ pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<Pa
 /// Nearly all files of hooks are like that, and resolving links costs a call for each folder above them.
 fn is_without_links(folder: &Path, written: &str, walked: &Walked) -> bool {
     let mut path = folder.to_owned();
-    Path::new(written).components().all(|component| match component {
+    let is_plain = Path::new(written).components().all(|component| match component {
         Component::CurDir => true,
         Component::Normal(name) => {
             path.push(name);
-            if walked.0.borrow().contains(path.as_os_str()) {
-                return true;
-            }
-            let plain = match path.symlink_metadata() {
-                Ok(meta) => !meta.is_symlink(),
-                Err(error) => error.kind() == io::ErrorKind::NotFound,
-            };
-            if plain {
-                walked.0.borrow_mut().insert(path.clone().into_os_string());
-            }
-            plain
+            matches!(walked.look(&path), Sight::Absent | Sight::Plain(..))
         }
         _ => false,
-    })
+    });
+    if !is_plain {
+        walked.followed.set(true);
+    }
+    is_plain
 }
 
 fn program(
@@ -161,8 +204,8 @@ fn program(
         return Ok((command.to_owned(), written.starts_with(folder).then(|| written.to_owned())));
     }
     let first = command.split_whitespace().next().unwrap_or_default();
-    let one_word = first.len() == command.trim().len() || names_file(folder, command);
-    if !one_word && names_file(folder, first) {
+    let one_word = first.len() == command.trim().len() || names_file(folder, command, walked);
+    if !one_word && names_file(folder, first, walked) {
         return Err(Refused::Arguments);
     }
     // What is no single plain word stays as written, for the hook's own check to refuse.
@@ -170,7 +213,7 @@ fn program(
         return Ok((command.to_owned(), None));
     }
     let listed = whitelist.iter().any(|name| name == command);
-    if !command.contains('/') && (listed || !names_file(folder, command)) {
+    if !command.contains('/') && (listed || !names_file(folder, command, walked)) {
         return Ok((command.to_owned(), None));
     }
     let path = inside(folder, command, walked).map_err(Refused::Command)?;
@@ -205,12 +248,12 @@ fn base_name(command: &str) -> &str {
 }
 
 /// Whether this is the name of a file in the folder, by the letters alone.
-fn names_file(folder: &Path, written: &str) -> bool {
+fn names_file(folder: &Path, written: &str, walked: &Walked) -> bool {
     let path = Path::new(written);
     let plain = !written.is_empty()
         && !written.starts_with('-')
         && path.components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir));
-    plain && folder.join(path).is_file()
+    plain && walked.is_file(&folder.join(path))
 }
 
 /// The path with links resolved; where it does not exist, as far as it does. An error for a link that leads nowhere.

@@ -202,6 +202,13 @@ impl Engine {
         (planned, facts)
     }
 
+    /// Why a hook is off, whatever it says itself; nothing where nobody switched it off.
+    pub fn why_off<'a>(&'a self, hook: &'a Hook) -> Option<&'a str> {
+        // Whoever switches hooks off has switched off neither the guards nor what the machine's policy requires.
+        let all = self.switched_off.as_deref().filter(|_| !hook.spec.source.is_required());
+        all.or(hook.off.as_deref())
+    }
+
     /// Why a hook does not even become a candidate: hooks are off, or it has no approval and nobody can be asked for one.
     fn refusal(&self, hook: &Arc<Hook>) -> Option<Skip> {
         match &self.switched_off {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_condition::{Condition, ConditionError};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
-use crate::dialect::Dialect;
+use crate::dialect::{self, Dialect};
 use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;
 use crate::pattern::FilePatterns;
@@ -35,7 +36,7 @@ pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx
 const METACHARACTERS: &[char] = &[';', '&', '|', '`', '$', '(', ')', '{', '}', '[', ']', '<', '>', '\n', '\0'];
 
 /// Where a hook comes from; this decides whether it needs approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Source {
     /// Part of the program that embeds the engine.
     Builtin,
@@ -59,7 +60,7 @@ impl Source {
 }
 
 /// Whose folder a hook was found in; this decides the order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layer {
     /// The user's.
     #[default]
@@ -69,7 +70,7 @@ pub enum Layer {
 }
 
 /// How urgent a hook is among those of its rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Priority {
     Critical,
@@ -80,7 +81,7 @@ pub enum Priority {
 }
 
 /// What a failed hook means for the operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OnFailure {
     /// It goes on.
     Allow,
@@ -119,7 +120,7 @@ impl<T> Setting<T> {
 }
 
 /// A timeout as written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Timeout {
     /// A bare number, in the unit of the hook's dialect.
     Bare(f64),
@@ -128,7 +129,7 @@ pub enum Timeout {
 }
 
 /// Where a hook is declared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The file.
     pub file: PathBuf,
@@ -139,7 +140,7 @@ pub struct Origin {
 }
 
 /// What a hook may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct LimitsSpec {
     pub time: Option<Timeout>,
@@ -152,7 +153,7 @@ pub struct LimitsSpec {
 }
 
 /// What a hook does, as declared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ActionSpec {
     /// Starts a program, without a shell.
     Command {
@@ -197,11 +198,12 @@ pub enum ActionSpec {
         args: serde_json::Map<String, serde_json::Value>,
     },
     /// Calls a closure of the embedding program.
+    #[serde(skip)]
     Builtin(Builtin),
 }
 
 /// How often a hook may run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
     /// At most so often in any sixty seconds.
     pub per_minute: Option<u32>,
@@ -220,7 +222,7 @@ impl RateLimit {
 }
 
 /// What must be there for a hook to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requires {
     /// Programs on the search path.
     pub commands: Vec<String>,
@@ -231,7 +233,7 @@ pub struct Requires {
 }
 
 /// For which agents of a session a hook runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reach {
     /// The agent the person speaks to.
     Main,
@@ -288,7 +290,7 @@ impl PartialEq for Builtin {
 }
 
 /// A hook as declared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the keys in a hook file")]
 pub struct HookSpec {
     pub id: String,
@@ -330,10 +332,21 @@ pub struct HookSpec {
     /// The group whose members are approved together.
     pub group: Option<String>,
     /// The agent in whose own file it stands, and which runs it by itself.
-    pub read_from: Option<&'static str>,
+    #[serde(deserialize_with = "known_agent")]
+    pub read_from: Option<AgentName>,
     pub origin: Origin,
     /// The root of the project it came with.
     pub project: Option<PathBuf>,
+}
+
+/// The name of an agent that we know.
+type AgentName = &'static str;
+
+/// The agent with a name that was written down.
+fn known_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static str>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    let known = |name: String| dialect::agent_named(&name).ok_or_else(|| D::Error::custom("no such agent"));
+    Ok(name.map(known).transpose()?.map(|agent| agent.name))
 }
 
 impl HookSpec {

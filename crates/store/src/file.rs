@@ -216,7 +216,7 @@ pub fn random_name() -> String {
 
 /// Replaces a file in one step like [`write_atomic`] but leaves it to the system when the bytes reach the disk: for what
 /// can be made again and shows by its form whether it is whole.
-pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     make_parent(path)?;
     let temp = Temp::create(sibling(path, &format!(".{}.tmp", random_name()))?)?;
     temp.write(bytes).map_err(|source| failed("write", path, source))?;
@@ -273,6 +273,13 @@ pub fn open_regular(path: &Path, extra: OFlags) -> Result<Option<(File, Metadata
         return Ok(Some((file, meta)));
     }
     Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
+}
+
+/// Opens a file of our own that nobody else may read or write, and that is no link; nothing when it is none.
+pub fn open_own(path: &Path) -> Option<(File, Metadata)> {
+    let (file, meta) = open_regular(path, OFlags::NOFOLLOW).ok()??;
+    let is_ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o777 == 0o600;
+    is_ours.then_some((file, meta))
 }
 
 /// The error of a step that the system refused.

@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, lstat};
 use rustix::io::Errno;
@@ -50,13 +51,22 @@ pub struct RotatingLog {
     owner: u32,
     /// The most bytes that this process may write into a file.
     most: Option<u64>,
+    /// The file of the last line. While the name leads to it, the next line goes there without another look at the folder.
+    last: Arc<Mutex<Option<Opened>>>,
+}
+
+/// A file that was found to be ours alone.
+#[derive(Debug)]
+struct Opened {
+    file: File,
+    stat: Stat,
 }
 
 impl RotatingLog {
     /// A trail in a folder of its own; nothing is touched yet.
     pub fn new(folder: PathBuf, name: impl Into<String>, bounds: Bounds) -> RotatingLog {
         let most = getrlimit(Resource::Fsize).current;
-        RotatingLog { folder, name: name.into(), bounds, owner: current_uid(), most }
+        RotatingLog { folder, name: name.into(), bounds, owner: current_uid(), most, last: Arc::default() }
     }
 
     /// Where the newest lines are.
@@ -70,17 +80,32 @@ impl RotatingLog {
     /// be a symbolic link or belong to somebody else: the line is refused then, as it is when the disk is full.
     pub fn append(&self, line: &str) -> Result<(), FileError> {
         let bytes = terminated(line);
-        self.enter()?;
-        let (mut file, mut stat) = self.open()?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = match last.take().and_then(|last| self.again(last)) {
+            Some(opened) => opened,
+            None => {
+                self.enter()?;
+                self.open()?
+            }
+        };
         let goes_over = |stat: &Stat, most: u64| stat.st_size > 0 && size(stat) + bytes.len() as u64 > most;
-        if goes_over(&stat, self.bounds.file) {
-            self.rotate(stat.st_ino)?;
-            (file, stat) = self.open()?;
+        if goes_over(&opened.stat, self.bounds.file) {
+            self.rotate(opened.stat.st_ino)?;
+            opened = self.open()?;
         }
-        if goes_over(&stat, self.bounds.file.saturating_mul(2)) {
-            return Err(FileError::TooLarge { path: self.path(), size: size(&stat), max: self.bounds.file });
+        if goes_over(&opened.stat, self.bounds.file.saturating_mul(2)) {
+            return Err(FileError::TooLarge { path: self.path(), size: size(&opened.stat), max: self.bounds.file });
         }
-        self.write(&file, size(&stat), bytes)
+        self.write(&opened.file, size(&opened.stat), bytes)?;
+        *last = Some(opened);
+        Ok(())
+    }
+
+    /// The same file as it is now, if it is still the one of that name, and ours alone.
+    fn again(&self, Opened { file, stat: before }: Opened) -> Option<Opened> {
+        let stat = lstat(self.path()).ok()?;
+        let key = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_nlink, stat.st_uid, stat.st_mode);
+        (key(&stat) == key(&before)).then_some(Opened { file, stat })
     }
 
     /// The lines, newest first, of this file and its predecessors.
@@ -128,7 +153,7 @@ impl RotatingLog {
     }
 
     /// The present file and what is known of it.
-    fn open(&self) -> Result<(File, Stat), FileError> {
+    fn open(&self) -> Result<Opened, FileError> {
         let path = self.path();
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | guarded();
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
@@ -142,7 +167,7 @@ impl RotatingLog {
         if stat.st_nlink > 1 {
             return Err(refused(&path, "has a second name elsewhere"));
         }
-        Ok((file, stat))
+        Ok(Opened { file, stat })
     }
 
     /// One write, so that the line is whole among those of others.

@@ -370,6 +370,22 @@ pub(crate) fn names(section: &[&str]) -> Vec<&'static str> {
     names
 }
 
+/// A row written down as its path.
+pub(super) mod by_path {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use super::{KEYS, Key};
+
+    pub(crate) fn serialize<S: Serializer>(key: &'static Key, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(key.path)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static Key, D::Error> {
+        let path = String::deserialize(deserializer)?;
+        KEYS.iter().find(|key| key.path == path).ok_or_else(|| D::Error::custom("no such setting"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

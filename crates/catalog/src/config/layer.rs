@@ -22,8 +22,8 @@ use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value::Reading;
 
-/// What is said around the files counts more than what they say.
-pub(crate) fn load(
+/// The configuration that the files say, with what is said around them, which counts more.
+pub(crate) fn said_around(
     mut config: Config,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
@@ -64,6 +64,12 @@ pub(crate) fn read_files(
         });
     }
     config
+}
+
+/// The files of the user and of projects, each with the folder from which on nobody else may write.
+pub(crate) fn owned_files(places: &Places) -> impl Iterator<Item = (PathBuf, &Path)> {
+    let of_projects = places.projects().map(|project| (project.join(".ollm/config.yaml"), project));
+    std::iter::once((places.config(), places.top())).chain(of_projects)
 }
 
 /// The machine's policy and the user's file.

@@ -157,7 +157,6 @@ impl<'a> Declared<'a> {
             extension: None,
             project: None,
             encloses: false,
-            moment: None,
             rules: self.owner.rules,
             walked: Walked::default(),
         };

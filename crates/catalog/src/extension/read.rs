@@ -170,7 +170,6 @@ fn take_hooks(
         extension: Some(name),
         project: candidate.enclosing.as_deref(),
         encloses: candidate.enclosing.is_some(),
-        moment: None,
         rules,
         walked: Walked::default(),
     };

@@ -12,14 +12,7 @@ use crate::node::{Node, Part, Spot};
 /// Far beyond any configuration; a bomb of aliases ends here.
 const MOST_NODES: usize = 20_000;
 
-mod simple;
-
 pub(crate) fn parse(text: &str) -> Result<Node, Broken> {
-    simple::parse(text).map_or_else(|| full(text), Ok)
-}
-
-/// Any YAML there is.
-fn full(text: &str) -> Result<Node, Broken> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| broken(&error))
 }
 
@@ -31,10 +24,7 @@ pub(super) fn locate<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> V
 
 /// The letters of each value that is no list and no map, also of one that an alias stands for.
 pub(super) fn letters<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> Vec<Option<String>> {
-    // The small form has numbers and flags in their canonical letters only.
-    let is_small = simple::parse(text).is_some();
-    let root =
-        (!is_small).then(|| serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options()).ok()).flatten();
+    let root = serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options()).ok();
     let written = |spot: &Spot| {
         let find = |tree, step: &usize| -> Option<&Spanned<Tree>> {
             let tree: &Spanned<Tree> = tree;

@@ -39,11 +39,8 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut HookCollector<'_>) {
             );
             continue;
         }
-        let fits = intake.context.moment.is_none_or(|moment| moment.fits_event(event));
         for entry in list.items() {
-            if !intake.is_beside_the_point(event, fits, &entry) {
-                take_entry(event, &entry, intake);
-            }
+            take_entry(event, &entry, intake);
         }
     }
 }

@@ -32,9 +32,6 @@ pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut
 }
 
 fn take_hook(WrittenHook { event, entry }: WrittenHook, at: &Cursor<'_>, intake: &mut HookCollector<'_>) {
-    if intake.context.moment.is_some_and(|moment| !moment.fits_event(&event)) {
-        return;
-    }
     let node = Node::from_json(&Value::Object(entry));
     let (hooks, findings) = (intake.hooks.len(), intake.findings.len());
     events::take_entry(&event, &Cursor::root(&node), intake);

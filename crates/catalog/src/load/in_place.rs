@@ -25,7 +25,7 @@ pub fn files_in_place(settings: &HookSettings, places: &Places, env: &dyn Fn(&st
     files.map(|file| file.path).collect()
 }
 
-impl Loading<'_> {
+impl Loading {
     /// The hooks in a person's home that were written for an agent.
     pub(super) fn of_user(
         &mut self,

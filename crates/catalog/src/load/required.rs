@@ -9,7 +9,7 @@ use crate::config::unsafe_place;
 use crate::place::PolicyFile;
 use crate::problem::{Problem, Severity};
 
-impl Loading<'_> {
+impl Loading {
     /// Reads them. What cannot be relied on or understood is fatal: without it all is
     /// looser. Of the settings only those of the policy count for them.
     pub(super) fn required(&mut self, policy: &PolicyFile, rules: Rules) {

@@ -18,7 +18,10 @@ impl Lab {
         let ollm = self.ollm.clone();
         let (one, eight, at_once) = (self.engine(1, false), self.engine(8, false), self.engine(8, true));
         let (checked, traced, recorded) = (self.engine(1, false), self.engine(1, false), self.engine(1, false));
-        // The copies that the engines have just made are quiet from now on.
+        let (single, forty) = (self.home("one", 1, "*"), self.home("forty", 40, "other_tool"));
+        let (none, thousand) = (self.home("none", 0, "*"), self.thousand());
+        let (bare, layered) = (self.layers("bare", 0), self.layers("layered", 50));
+        // What was just made is quiet from now on: the copies of the engines, and the files that snapshots are made of.
         std::thread::sleep(Duration::from_millis(2_500));
         let hook = Arc::clone(checked.registry.get("no-op-0").unwrap());
         let event = event();
@@ -33,7 +36,6 @@ impl Lab {
             let (program, input) = (program.to_owned(), input.to_owned());
             Box::new(move || finish(start(&program, &[], None), &input)) as Box<dyn FnMut()>
         };
-        let home = |name: &str, hooks: usize, matcher: &str| self.home(name, hooks, matcher);
         vec![
             Case {
                 name: "one no-op hook, library / bare spawn",
@@ -86,22 +88,28 @@ impl Lab {
             },
             Case {
                 name: "ollm hook run, one no-op hook / bare spawn of it",
-                target: 5.0,
+                target: 4.0,
                 floor: spawn(&no_op, &input),
-                run: cli(&ollm, &["hook", "run"], &home("one", 1, "*"), &input),
+                run: cli(&ollm, &["hook", "run"], &single, &input),
             },
             Case {
                 name: "ollm hook run, 40 hooks, none fits / hello world",
-                target: 3.0,
+                target: 2.2,
                 floor: spawn(&hello, ""),
-                run: cli(&ollm, &["hook", "run"], &home("forty", 40, "other_tool"), &input),
+                run: cli(&ollm, &["hook", "run"], &forty, &input),
             },
             Case {
                 // Half a hello world more, where the run itself costs about three and a half.
                 name: "ollm hook run, 100 hooks in two layers / without any",
                 target: 1.15,
-                floor: cli_in(&ollm, &["hook", "run"], &self.layers("bare", 0), &input),
-                run: cli_in(&ollm, &["hook", "run"], &self.layers("layered", 50), &input),
+                floor: cli_in(&ollm, &["hook", "run"], &bare, &input),
+                run: cli_in(&ollm, &["hook", "run"], &layered, &input),
+            },
+            Case {
+                name: "ollm hook run, 1,000 hooks in 20 files / without any",
+                target: 1.10,
+                floor: cli(&ollm, &["hook", "run"], &none, &input),
+                run: cli(&ollm, &["hook", "run"], &thousand, &input),
             },
         ]
     }
@@ -151,6 +159,16 @@ impl Lab {
         fs::write(home.join(".ollm/config.yaml"), "hooks:\n  enabled: true\n  timeout: 20000\n").unwrap();
         fs::write(project.join(".ollm/config.yaml"), "hooks:\n  timeout: 10000\n").unwrap();
         (home, project)
+    }
+
+    /// A home with a thousand hooks in twenty files, of which none fits.
+    fn thousand(&self) -> PathBuf {
+        let home = self.home("thousand", 50, "other_tool");
+        let hooks = home.join(".ollm/hooks");
+        for file in 1..20 {
+            fs::copy(hooks.join("bench.json"), hooks.join(format!("bench-{file}.json"))).unwrap();
+        }
+        home
     }
 
     /// A home whose hook file declares a number of no-op hooks.

@@ -36,6 +36,7 @@ mod hosts;
 mod in_place;
 mod invariants;
 mod joined;
+mod kept_files;
 mod keyring;
 mod killed;
 mod lab;

@@ -112,3 +112,21 @@ fn the_switch_of_a_project_s_hook_is_for_that_project_alone() {
     lab.write("home/.ollm/state/switches.json", switches);
     assert_eq!([runs("project", "guest"), runs("project", "own")], [true, false]);
 }
+
+#[test]
+fn hooks_that_are_off_all_together_show_as_such() {
+    let lab = Lab::with_hook("before_tool", "mine", "exit 0");
+    lab.write("home/.ollm/config.yaml", "hooks:\n  enabled: false\n");
+    let listed = lab.run(&["hook", "list", "--json"]);
+    let enabled: Vec<bool> =
+        listed.answer().as_array().unwrap().iter().map(|hook| hook["enabled"].as_bool().unwrap()).collect();
+    assert_eq!(enabled, [true, true, false], "the guards stay on");
+    assert_eq!(listed.stderr.matches("hooks are off").count(), 1, "{}", listed.stderr);
+    let listed = lab.run(&["hook", "list"]);
+    assert!(listed.stdout.lines().last().unwrap().ends_with("disabled"), "{}", listed.stdout);
+    assert_eq!(listed.stderr.matches("hooks are off").count(), 1, "{}", listed.stderr);
+    let id = lab.run(&["hook", "list", "--json"]).answer()[2]["id"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["hook", "show", &id]);
+    assert!(shown.stdout.contains("enabled     hooks.enabled is false (~/.ollm/config.yaml:2:12)"), "{}", shown.stdout);
+    assert_eq!(lab.run(&["hook", "show", &id, "--json"]).answer()["enabled"], false);
+}

@@ -18,14 +18,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::fs::OFlags;
-
 use super::{Digest, StatKey};
-use crate::file::{open_regular, write_unsynced};
+use crate::file::{open_own, write_unsynced};
 
 const HEADER: &[u8] = b"ollm digests 1\n";
 /// Five numbers of 16 digits and a digest of 64, each followed by a space or the end of the line.
@@ -88,11 +85,7 @@ impl Memory {
 /// The lines of a memory file that is ours alone and has the right form.
 fn read(path: &Path) -> Option<Vec<u8>> {
     const MAX: usize = HEADER.len() + CAPACITY * LINE;
-    let (mut file, meta) = open_regular(path, OFlags::NOFOLLOW).ok()??;
-    let ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o777 == 0o600;
-    if !ours || meta.len() > MAX as u64 {
-        return None;
-    }
+    let (mut file, meta) = open_own(path).filter(|(_, meta)| meta.len() <= MAX as u64)?;
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).ok()? + 1);
     file.by_ref().take(MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
     let whole = bytes.starts_with(HEADER) && bytes.len() <= MAX && (bytes.len() - HEADER.len()).is_multiple_of(LINE);

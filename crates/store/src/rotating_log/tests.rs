@@ -242,3 +242,23 @@ proptest! {
         prop_assert!(size as u64 <= 2 * file * files as u64 + 41);
     }
 }
+
+#[test]
+fn each_line_goes_where_the_name_leads_now() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 1 << 20, files: 2 });
+    trail.append("one").unwrap();
+    fs::rename(trail.path(), home.path().join("aside")).unwrap();
+    trail.append("two").unwrap();
+    assert_eq!(lines(&trail), ["two"]);
+    fs::remove_dir_all(trail.path().parent().unwrap()).unwrap();
+    trail.append("three").unwrap();
+    assert_eq!(lines(&trail), ["three"]);
+    fs::hard_link(trail.path(), home.path().join("twin")).unwrap();
+    trail.append("four").unwrap_err();
+    fs::remove_file(home.path().join("twin")).unwrap();
+    fs::remove_file(trail.path()).unwrap();
+    symlink(home.path().join("aside"), trail.path()).unwrap();
+    trail.append("five").unwrap_err();
+    assert_eq!(fs::read_to_string(home.path().join("aside")).unwrap(), "one\n");
+}

@@ -33,6 +33,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
     }
     output.text(&table(&rows))?;
+    if let Some(off) = app.what_is_off() {
+        output.tell(&off);
+    }
     for problem in &app.problems {
         output.explain(&problem::render(problem));
     }
@@ -58,7 +61,7 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "extension": spec.extension,
         "dialect": hook.dialect.name(),
         "action": action(hook),
-        "enabled": spec.enabled && hook.off.is_none(),
+        "enabled": spec.enabled && state.off.is_none(),
         "trust": state.trust,
         "digest": state.digest,
         "group": spec.group,
@@ -110,7 +113,7 @@ fn table(rows: &[(Arc<Hook>, State)]) -> String {
 }
 
 fn standing(hook: &Hook, state: &State) -> String {
-    match (hook.spec.enabled && hook.off.is_none(), &state.unready) {
+    match (hook.spec.enabled && state.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
         (true, Some(why)) => format!("{}, cannot run: {why}", state.trust),
         (true, None) => state.trust.to_owned(),

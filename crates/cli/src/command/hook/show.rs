@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) digest: Option<String>,
     /// What an approval of its whole group is bound to.
     pub(super) group_digest: Option<String>,
+    /// Why it is off, where that is not its declaration's own word.
+    pub(super) off: Option<String>,
     /// Why it cannot be started at all.
     pub(super) unready: Option<String>,
 }
@@ -56,7 +58,8 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
         Standing::Unknown => "untrusted",
     };
     let digest = identity.as_ref().map(|identity| identity.digest.to_string());
-    State { trust, digest, group_digest: None, unready: hook.broken.clone().or(unready) }
+    let off = app.engine.why_off(hook).map(str::to_owned);
+    State { trust, digest, group_digest: None, off, unready: hook.broken.clone().or(unready) }
 }
 
 pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -124,6 +127,9 @@ fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
 /// Everything about a hook, for people.
 pub(super) fn text(hook: &Hook, state: &State) -> String {
     let mut rows = hook.rows();
+    if let (Some(row), Some(off)) = (rows.iter_mut().find(|(name, _)| *name == "enabled"), &state.off) {
+        row.1.clone_from(off);
+    }
     let declared = rows.iter().position(|(name, _)| *name == "enabled").map_or(rows.len(), |at| at + 1);
     rows.insert(declared, ("trust", state.trust.to_owned()));
     let covered = covered(hook).into_iter().map(|(agent, names)| format!("{agent}: {}", names.join(", ")));

@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 
+use std::os::unix::fs::MetadataExt;
+
 use super::*;
 use crate::digest::{FileDigests, TreeLimits, digest_bytes, digest_tree};
 

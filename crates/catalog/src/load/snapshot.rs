@@ -1,0 +1,283 @@
+//! What the files say, kept between events in a form that is read at once: who is started for every event need not
+//! understand all files again.
+//!
+//! It holds what the files declare and nothing else: no digest, no approval, nothing of the environment or of the command
+//! line. It counts only while everything that was looked at is as it was. What the machine's policy says is never kept: a
+//! user's file could loosen it.
+//!
+//! The form: a line with the version, a line with lengths and a sum, the head, and then one section for each event and
+//! matcher, of which only those are read that fit.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ollm_protocol::{EventKind, Hook, HookSpec, Layer, Matcher, Rules, Subject};
+use ollm_store::raw::{open_own, write_unsynced};
+use serde::{Deserialize, Serialize};
+
+use super::stamp::{Looked, Stamp, hold};
+use super::{Moment, Snapshots, in_place};
+use crate::config::{Config, HookSettings};
+use crate::place::Places;
+
+/// Another version may understand the same files differently.
+const FIRST_LINE: &str = concat!("ollm snapshot 1, ", env!("CARGO_PKG_VERSION"), "\n");
+/// The length of the second line: two numbers of sixteen digits, each with what follows it.
+const SECOND_LINE: usize = 2 * 17;
+/// A larger one is not kept.
+const LARGEST: usize = 8 << 20;
+/// So much is read at first; the head of most is in it.
+const FIRST_READ: usize = 16 << 10;
+/// So many are kept.
+const MOST: usize = 64;
+
+/// What is said of all sections.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    /// How long the whole file is.
+    length: u64,
+    whose: Whose,
+    stamps: Vec<(PathBuf, Stamp)>,
+    /// What the files say as configuration.
+    config: Config,
+    basis: Basis,
+    /// What files of projects may still cost.
+    bytes_left: u64,
+    sections: Vec<Section>,
+}
+
+/// Whose files they are.
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Whose {
+    home: PathBuf,
+    user_home: Option<PathBuf>,
+    projects: Vec<PathBuf>,
+}
+
+/// What hooks are built with, beside what their files say.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct Basis {
+    whitelist: Vec<String>,
+    timeout: Option<Duration>,
+    workspace_timeout: Option<Duration>,
+    settings_off: bool,
+    /// The agents whose hooks are read where they are, the folders that their variables name, and their files.
+    read: Vec<String>,
+    moved: Vec<Option<String>>,
+    in_place: Vec<PathBuf>,
+}
+
+/// The hooks for one event with one matcher.
+#[derive(Serialize, Deserialize)]
+struct Section {
+    event: String,
+    matcher: String,
+    start: u64,
+    length: usize,
+    sum: u64,
+}
+
+/// A hook, and its place among all.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    place: usize,
+    spec: HookSpec,
+    off: Option<String>,
+}
+
+impl Whose {
+    fn of(places: &Places) -> Whose {
+        let projects = places.projects().map(Path::to_owned).collect();
+        Whose { home: places.home.clone(), user_home: places.user_home.clone(), projects }
+    }
+
+    fn file(&self, folder: &Path) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        folder.join(format!("{:016x}", hasher.finish()))
+    }
+}
+
+impl Basis {
+    pub(super) fn new(
+        settings: &HookSettings,
+        settings_off: bool,
+        places: &Places,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Basis {
+        Basis {
+            whitelist: settings.whitelist.clone(),
+            timeout: settings.timeout,
+            workspace_timeout: settings.workspace_timeout,
+            settings_off,
+            read: settings.read.clone(),
+            moved: in_place::agents(settings).map(|agent| agent.home.variable.and_then(env)).collect(),
+            in_place: in_place::files_in_place(settings, places, env),
+        }
+    }
+}
+
+/// A snapshot that counts, as long as its hooks are built with the same.
+pub(super) struct Snapshot {
+    file: File,
+    head: Head,
+}
+
+impl Snapshot {
+    /// The snapshot of these places, if there is one and everything is as it was.
+    pub(super) fn open(folder: &Path, places: &Places) -> Option<Snapshot> {
+        if is_governed(places) {
+            return None;
+        }
+        let whose = Whose::of(places);
+        let (file, meta) = open_own(&whose.file(folder)).filter(|(_, meta)| meta.len() <= LARGEST as u64)?;
+        let mut bytes = vec![0; usize::try_from(meta.len()).ok()?.min(FIRST_READ)];
+        file.read_exact_at(&mut bytes, 0).ok()?;
+        let rest = bytes.strip_prefix(FIRST_LINE.as_bytes())?;
+        let numbers = std::str::from_utf8(rest.get(..SECOND_LINE)?).ok()?;
+        let (length, sum) = numbers.trim_end().split_once(' ')?;
+        let length = usize::from_str_radix(length, 16).ok().filter(|length| *length <= LARGEST)?;
+        let sum = u64::from_str_radix(sum, 16).ok()?;
+        let start = FIRST_LINE.len() + SECOND_LINE;
+        if bytes.len() < start + length {
+            bytes = vec![0; start + length];
+            file.read_exact_at(&mut bytes, 0).ok()?;
+        }
+        let head = bytes.get(start..start + length)?;
+        if sum_of(head) != sum {
+            return None;
+        }
+        let head: Head = serde_json::from_slice(head).ok()?;
+        let holds = head.length == meta.len() && head.whose == whose && hold(&head.stamps);
+        holds.then_some(Snapshot { file, head })
+    }
+
+    /// What the files say as configuration.
+    pub(super) fn config(&self) -> &Config {
+        &self.head.config
+    }
+
+    /// What files of projects may still cost.
+    pub(super) fn bytes_left(&self) -> u64 {
+        self.head.bytes_left
+    }
+
+    /// The hooks that may fit, where they are built with the same as then.
+    pub(super) fn hooks(&self, moment: &Moment, basis: &Basis) -> Option<Vec<Hook>> {
+        if self.head.basis != *basis {
+            return None;
+        }
+        let mut found = Vec::new();
+        for section in self.head.sections.iter().filter(|section| section.fits(moment)) {
+            let mut bytes = vec![0; section.length];
+            self.file.read_exact_at(&mut bytes, section.start).ok()?;
+            if sum_of(&bytes) != section.sum {
+                return None;
+            }
+            found.extend(serde_json::from_slice::<Vec<Kept>>(&bytes).ok()?);
+        }
+        found.sort_by_key(|kept| kept.place);
+        let user = Rules { whitelist: basis.whitelist.clone(), timeout: basis.timeout };
+        let workspace = Rules { timeout: basis.workspace_timeout.or(basis.timeout), ..user.clone() };
+        let hook = |Kept { spec, off, .. }: Kept| {
+            let rules = if spec.layer == Layer::User { &user } else { &workspace };
+            Hook::new(spec, rules).ok().map(|hook| Hook { off, ..hook })
+        };
+        found.into_iter().map(hook).collect()
+    }
+}
+
+impl Section {
+    /// Whether its hooks may be for this moment; what only an expression can tell may.
+    fn fits(&self, moment: &Moment) -> bool {
+        let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
+        self.event == moment.kind.name()
+            && (self.matcher.starts_with("re:")
+                || Matcher::parse(&self.matcher).map_or(true, |matcher| matcher.matches(subject)))
+    }
+}
+
+/// What is to be kept.
+pub(super) struct Findings<'a> {
+    pub(super) looked: Looked,
+    pub(super) config: &'a Config,
+    pub(super) basis: Basis,
+    pub(super) bytes_left: u64,
+    pub(super) hooks: &'a [Hook],
+}
+
+/// Keeps what was found, if that can be relied on the next time. Whoever comes next reads the files again where it cannot.
+pub(super) fn keep(Snapshots { folder, now }: Snapshots<'_>, places: &Places, findings: Findings<'_>) {
+    let Findings { looked, config, basis, bytes_left, hooks } = findings;
+    let Some(stamps) = looked.settled(now).filter(|_| !is_governed(places)) else { return };
+    let mut sections: BTreeMap<(EventKind, String), Vec<Kept>> = BTreeMap::new();
+    for (place, hook) in hooks.iter().enumerate() {
+        for event in &hook.events {
+            let kept = Kept { place, spec: hook.spec.clone(), off: hook.off.clone() };
+            sections.entry((*event, hook.matcher.text())).or_default().push(kept);
+        }
+    }
+    let whose = Whose::of(places);
+    let file = whose.file(folder);
+    let head = Head { length: 0, whose, stamps, config: config.clone(), basis, bytes_left, sections: Vec::new() };
+    let Some(bytes) = written(head, sections) else { return };
+    if write_unsynced(&file, &bytes).is_ok() {
+        drop_oldest(folder);
+    }
+}
+
+/// The bytes of a snapshot; nothing where something cannot be written down, or is too much.
+fn written(mut head: Head, sections: BTreeMap<(EventKind, String), Vec<Kept>>) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    for ((event, matcher), hooks) in sections {
+        let bytes = serde_json::to_vec(&hooks).ok()?;
+        let (start, length, sum) = (body.len() as u64, bytes.len(), sum_of(&bytes));
+        head.sections.push(Section { event: event.name().to_owned(), matcher, start, length, sum });
+        body.extend(bytes);
+        if body.len() > LARGEST {
+            return None;
+        }
+    }
+    // Numbers in the head say where the sections are, and how long the head is depends on the numbers: it is filled up.
+    let room = serde_json::to_vec(&head).ok()?.len() + 20 * (head.sections.len() + 1);
+    let start = FIRST_LINE.len() + SECOND_LINE + room;
+    for section in &mut head.sections {
+        section.start += start as u64;
+    }
+    head.length = (start + body.len()) as u64;
+    let mut text = serde_json::to_vec(&head).ok()?;
+    text.resize(room, b' ');
+    let mut bytes = format!("{FIRST_LINE}{:016x} {:016x}\n", room, sum_of(&text)).into_bytes();
+    bytes.extend(text);
+    bytes.extend(body);
+    (bytes.len() <= LARGEST).then_some(bytes)
+}
+
+/// Whether the machine has a policy.
+fn is_governed(places: &Places) -> bool {
+    let is_there =
+        |path: &Path| fs::symlink_metadata(path).map_or_else(|error| !super::stamp::is_absent(&error), |_| true);
+    places.policy.as_ref().is_some_and(|policy| is_there(&policy.path) || is_there(&policy.folder().join("hooks")))
+}
+
+/// Removes those that nobody has written for the longest time, where there are too many.
+fn drop_oldest(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<(SystemTime, PathBuf)> =
+        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    files.sort_unstable();
+    for (_, path) in files.iter().take(files.len().saturating_sub(MOST)) {
+        // Another process may have been faster.
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn sum_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,430 @@
+//! What files said is kept for the next event, and never counts longer than they say it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use ollm_catalog::{Catalog, Moment, PolicyFile, Positions, Problem, Snapshots, load, load_for};
+use ollm_protocol::{EventKind, Hook, Subject};
+use ollm_store::current_uid;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn everything(world: &World) -> (Catalog, Vec<Problem>) {
+    load(&world.places, &|name| world.env.get(name).cloned(), &world.overrides, Positions::OnDemand)
+}
+
+/// Loads for one event at this time; what was left alone until two seconds before it is kept.
+fn at(world: &World, moment: &Moment, now: SystemTime) -> (Catalog, Vec<Problem>) {
+    let folder = folder(world);
+    let snapshots = Snapshots { folder: &folder, now };
+    load_for(&world.places, &|name| world.env.get(name).cloned(), &world.overrides, moment, Some(snapshots))
+}
+
+/// The same long after everything was written.
+fn later(world: &World, moment: &Moment) -> (Catalog, Vec<Problem>) {
+    at(world, moment, SystemTime::now() + Duration::from_hours(1))
+}
+
+fn folder(world: &World) -> PathBuf {
+    world.places.home.join("state/snapshots")
+}
+
+fn kept(world: &World) -> Vec<PathBuf> {
+    fs::read_dir(folder(world)).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn shell() -> Moment {
+    Moment { kind: EventKind::BeforeTool, subject: Some("shell".to_owned()) }
+}
+
+/// The hooks that fit, in order, with everything about them.
+fn fitting(hooks: &[Hook], moment: &Moment) -> Vec<String> {
+    let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
+    let fits = |hook: &&Hook| hook.events.contains(&moment.kind) && hook.matcher.matches(subject);
+    hooks.iter().filter(fits).map(|hook| format!("{hook:?}")).collect()
+}
+
+fn ids(catalog: &Catalog) -> Vec<&str> {
+    catalog.hooks.iter().map(Hook::id).collect()
+}
+
+/// Times of files are as fine as the kernel's clock ticks.
+fn tick() {
+    thread::sleep(Duration::from_millis(12));
+}
+
+fn entry() -> impl Strategy<Value = (&'static str, Value)> {
+    let event =
+        prop::sample::select(vec!["before_tool", "PreToolUse", "after_tool", "custom:deploy", "on-file-change"]);
+    let name = prop::option::of(prop::sample::select(vec!["a", "b"]));
+    let matcher = prop::option::of(prop::sample::select(vec![
+        "shell",
+        "write_*",
+        "*",
+        "re:^sh",
+        "shell|read",
+        "builtin:*",
+        "Bash",
+        "Write|re*",
+    ]));
+    let id = prop::option::weighted(0.2, prop::sample::select(vec!["one", "two"]));
+    (event, name, matcher, id, 0..1000_u32).prop_map(|(event, name, matcher, id, number)| {
+        let mut entry = json!({"command": "/bin/true", "args": [number.to_string()]});
+        for (key, value) in [("name", name), ("matcher", matcher), ("id", id)] {
+            if let Some(value) = value {
+                entry[key] = value.into();
+            }
+        }
+        (event, entry)
+    })
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    let kind = prop::sample::select(vec![
+        EventKind::BeforeTool,
+        EventKind::AfterTool,
+        EventKind::Custom,
+        EventKind::FileEdited,
+    ]);
+    let subject = prop::option::of(prop::sample::select(vec!["shell", "Bash", "write_file", "deploy", "mcp__x__y"]));
+    (kind, subject).prop_map(|(kind, subject)| Moment { kind, subject: subject.map(str::to_owned) })
+}
+
+/// Something that happens to the files.
+#[derive(Clone, Debug)]
+enum Change {
+    Write(&'static str, String),
+    Replace(&'static str, String),
+    Remove(&'static str),
+    Rename(&'static str, &'static str),
+    Mode(&'static str, u32),
+    Script(bool),
+    Timeout(u32),
+    Event(Moment),
+}
+
+const FILES: &[&str] = &[
+    "home/.ollm/hooks/x.json",
+    "home/.ollm/hooks/trusted/y.json",
+    "home/.config/agent/settings.json",
+    "project/.ollm/hooks/z.json",
+    "project/.config/agent/settings.json",
+];
+
+fn hook_file() -> impl Strategy<Value = String> {
+    prop::collection::vec(entry(), 0..6).prop_map(|entries| {
+        let mut events = BTreeMap::<&str, Vec<Value>>::new();
+        for (event, entry) in entries {
+            events.entry(event).or_default().push(entry);
+        }
+        json!({"hooks": events}).to_string()
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let file = || prop::sample::select(FILES);
+    prop_oneof![
+        3 => (file(), hook_file()).prop_map(|(file, text)| Change::Write(file, text)),
+        2 => (file(), hook_file()).prop_map(|(file, text)| Change::Replace(file, text)),
+        1 => file().prop_map(Change::Remove),
+        1 => (file(), file()).prop_map(|(from, to)| Change::Rename(from, to)),
+        1 => (file(), prop::sample::select(vec![0o600, 0o644])).prop_map(|(file, mode)| Change::Mode(file, mode)),
+        1 => any::<bool>().prop_map(Change::Script),
+        1 => (1..9_u32).prop_map(Change::Timeout),
+        6 => moment().prop_map(Change::Event),
+    ]
+}
+
+fn happen(world: &World, change: Change) {
+    let path = |file: &str| world.base().join(file);
+    match change {
+        Change::Write(file, text) => drop(world.write(file, text)),
+        Change::Replace(file, text) => {
+            let aside = world.write("aside", text);
+            fs::create_dir_all(path(file).parent().unwrap()).unwrap();
+            fs::rename(aside, path(file)).unwrap();
+        }
+        Change::Remove(file) => drop(fs::remove_file(path(file))),
+        Change::Rename(from, to) => drop(fs::rename(path(from), path(to))),
+        Change::Mode(file, mode) => drop(fs::set_permissions(path(file), Permissions::from_mode(mode))),
+        // What a command names is a file of the hook or a word, depending on whether it is there.
+        Change::Script(true) => drop(world.write("home/.ollm/hooks/7", "exit 0")),
+        Change::Script(false) => drop(fs::remove_file(path("home/.ollm/hooks/7"))),
+        Change::Timeout(seconds) => {
+            world.write("home/.ollm/config.yaml", format!("hooks: {{timeout: {seconds}s}}\n"));
+        }
+        Change::Event(_) => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn what_fits_is_the_same_whether_all_or_only_that_is_loaded(
+        entries in prop::collection::vec(entry(), 0..12),
+        moment in moment(),
+    ) {
+        let world = World::new();
+        for (file, part) in [("home/.ollm/hooks/x.json", 0), ("project/.ollm/hooks/y.json", 1)] {
+            let mut events = serde_json::Map::new();
+            for (event, entry) in entries.iter().skip(part).step_by(2) {
+                events.entry(*event).or_insert(json!([])).as_array_mut().unwrap().push(entry.clone());
+            }
+            world.write(file, json!({"hooks": events}).to_string());
+        }
+        let all = everything(&world).0;
+        for _ in 0..2 {
+            let few = later(&world, &moment).0;
+            prop_assert_eq!(fitting(&few.hooks, &moment), fitting(&all.hooks, &moment));
+        }
+    }
+
+    #[test]
+    fn a_snapshot_says_what_the_files_say_whatever_happens_to_them(changes in prop::collection::vec(change(), 1..16)) {
+        let world = World::new();
+        for change in changes {
+            let Change::Event(moment) = change else {
+                happen(&world, change);
+                tick();
+                continue;
+            };
+            let (all, told) = everything(&world);
+            for _ in 0..2 {
+                let (few, problems) = later(&world, &moment);
+                prop_assert_eq!(fitting(&few.hooks, &moment), fitting(&all.hooks, &moment));
+                prop_assert_eq!((&few.settings, &problems), (&all.settings, &told));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hook_is_the_same_from_its_file_and_from_the_snapshot() {
+    let world = World::new();
+    world.write("home/.ollm/hooks/guard.py", "");
+    let everything_a_hook_can_say = json!({
+        "id": "mine", "name": "guard", "version": "2.0.0", "description": "d", "matcher": "shell|write_*",
+        "command": "python3", "args": ["guard.py", "--x"], "timeout": "7s", "onFailure": "ask", "priority": "high",
+        "parallel": true, "async": false, "filePatterns": ["src/**"], "if": "data.tool_name == \"shell\"",
+        "rateLimit": {"perMinute": 3, "cooldownMs": 10}, "requires": {"commands": ["sh"], "files": ["a"]},
+        "scope": "all", "env": {"A": "b"}, "passEnv": ["C"], "limits": {"memory": "1GB", "time": "3s"},
+    });
+    world.write("home/.ollm/hooks/a.json", json!({"hooks": {"before_tool": [everything_a_hook_can_say]}}).to_string());
+    let actions = [
+        json!({"type": "http", "url": "https://example.com/x", "headers": {"X-A": "1"}}),
+        json!({"type": "mcp", "server": "git", "tool": "log", "args": {"n": 1.5, "deep": [null, {"a": "b"}]}}),
+        json!({"type": "runCommand", "command": "sh guard.sh"}),
+    ];
+    for ((number, action), event) in actions.iter().enumerate().zip(["before_tool", "before_tool", "promptSubmit"]) {
+        let hook = json!({"eventType": event, "name": number.to_string(), "action": action});
+        world.write(&format!("home/.ollm/hooks/{number}.json"), hook.to_string());
+    }
+    world.write("project/.ollm/config.yaml", "hooks: {timeout: 3s}\n");
+    world.write(
+        "project/.ollm/hooks/b.yaml",
+        "eventType: file_edited\nname: ask\naction: {type: askAgent, prompt: look}\n",
+    );
+    world.write(
+        "project/.config/agent/settings.json",
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}"#,
+    );
+    let (all, problems) = everything(&world);
+    assert_eq!((all.hooks.len(), problems), (6, Vec::new()));
+    let without = |kind| Moment { kind, subject: None };
+    for moment in [shell(), without(EventKind::FileEdited), without(EventKind::BeforeAgent)] {
+        for _ in 0..2 {
+            assert_eq!(fitting(&later(&world, &moment).0.hooks, &moment), fitting(&all.hooks, &moment));
+        }
+    }
+    assert_eq!(kept(&world).len(), 1);
+}
+
+#[test]
+fn hooks_that_cannot_fit_are_not_even_built_from_a_snapshot() {
+    let world = World::new();
+    let hook = |name: &str, matcher: &str| json!({"name": name, "command": "/bin/true", "matcher": matcher});
+    let hooks = json!({"before_tool": [hook("a", "shell"), hook("b", "read_file"), hook("c", "re:^sh")], "after_tool": [hook("d", "*")]});
+    world.write("home/.ollm/hooks/x.json", json!({ "hooks": hooks }).to_string());
+    assert_eq!(later(&world, &shell()).0.hooks.len(), 4);
+    let names = ["user:x.json:before_tool:a", "user:x.json:before_tool:c"];
+    assert_eq!(ids(&later(&world, &shell()).0), names);
+}
+
+#[test]
+fn what_changed_just_now_is_not_kept_nor_is_what_is_of_the_future() {
+    let world = World::new();
+    let file = world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    at(&world, &shell(), SystemTime::now() + Duration::from_secs(1));
+    assert_eq!(kept(&world), Vec::<PathBuf>::new());
+    at(&world, &shell(), SystemTime::UNIX_EPOCH);
+    assert_eq!(kept(&world), Vec::<PathBuf>::new());
+    let years = SystemTime::now() + Duration::from_secs(100_000_000);
+    fs::File::options().write(true).open(file).unwrap().set_modified(years).unwrap();
+    later(&world, &shell());
+    assert_eq!(kept(&world), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn files_with_a_fault_and_files_behind_links_are_read_each_time() {
+    let world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true", "timeout": "soon"}"#);
+    assert_eq!(later(&world, &shell()).1.len(), 1);
+    assert_eq!(kept(&world), Vec::<PathBuf>::new());
+    world.write("home/.ollm/hooks/real.sh", "exit 0");
+    symlink("real.sh", world.base().join("home/.ollm/hooks/link.sh")).unwrap();
+    world.entry(r#"{"name": "a", "command": "sh", "args": ["link.sh"]}"#);
+    assert_eq!(later(&world, &shell()).1, Vec::new());
+    assert_eq!(kept(&world), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_machine_with_a_policy_keeps_nothing_and_believes_nothing_that_was_kept() {
+    let mut world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    world.write("etc/.keep", "");
+    world.places.policy = Some(PolicyFile { path: world.base().join("etc/policy.yaml"), owner: current_uid() });
+    later(&world, &shell());
+    assert_eq!(kept(&world).len(), 1);
+    world.write("etc/policy.yaml", "hooks: {untrusted: block}\n");
+    assert!(later(&world, &shell()).0.settings.untrusted_blocks);
+    fs::remove_dir_all(folder(&world)).unwrap();
+    later(&world, &shell());
+    assert_eq!(kept(&world), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_environment_and_the_command_line_count_as_they_are_now() {
+    let mut world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    world.write(
+        "home/.config/agent/settings.json",
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}"#,
+    );
+    later(&world, &shell());
+    world.overrides.timeout = Some(Duration::from_secs(5));
+    world.env.insert("HOOKS_ENABLED".to_owned(), "false".to_owned());
+    world.env.insert("OLLM_TRACE".to_owned(), "false".to_owned());
+    for _ in 0..2 {
+        let (all, few) = (everything(&world).0, later(&world, &shell()).0);
+        assert_eq!(fitting(&few.hooks, &shell()), fitting(&all.hooks, &shell()));
+        assert_eq!(few.config, all.config);
+        assert_eq!(few.hooks[0].timeout.value, Duration::from_secs(5));
+        assert!(few.hooks[1].off.is_some());
+    }
+}
+
+#[test]
+fn a_snapshot_that_is_cut_or_changed_anywhere_is_ignored() {
+    let world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    later(&world, &shell());
+    let path = kept(&world).remove(0);
+    let whole = fs::read(&path).unwrap();
+    // Something that only a snapshot could say: if it were believed, it would show.
+    let forged = String::from_utf8(whole.clone()).unwrap().replace("/bin/true", "/bin/evil").into_bytes();
+    assert_ne!(forged, whole);
+    let cuts = (0..whole.len()).step_by(7).map(|length| whole[..length].to_vec());
+    let flips = (0..whole.len()).step_by(5).map(|place| {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1;
+        bytes
+    });
+    let expected = fitting(&everything(&world).0.hooks, &shell());
+    for bytes in cuts.chain(flips).chain([forged, [whole.clone(), b"x".to_vec()].concat()]) {
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(fitting(&at(&world, &shell(), SystemTime::UNIX_EPOCH).0.hooks, &shell()), expected);
+    }
+}
+
+#[test]
+fn only_a_plain_file_of_ours_that_nobody_else_may_read_counts() {
+    let world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    later(&world, &shell());
+    let path = kept(&world).remove(0);
+    let counts = || {
+        let _ = fs::remove_file(world.base().join("home/.ollm/hooks/a.json.aside"));
+        let hooks = at(&world, &Moment { kind: EventKind::AfterTool, subject: None }, SystemTime::UNIX_EPOCH).0.hooks;
+        // From the file all hooks come, from the snapshot only those that fit.
+        hooks.is_empty()
+    };
+    assert!(counts());
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    assert!(!counts());
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    assert!(counts());
+    let aside = path.with_extension("aside");
+    fs::rename(&path, &aside).unwrap();
+    symlink(&aside, &path).unwrap();
+    assert!(!counts());
+    fs::remove_file(&path).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+    assert!(!counts());
+    fs::remove_file(&path).unwrap();
+    let text = fs::read_to_string(&aside).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    fs::write(&aside, format!("{first}9\n{rest}")).unwrap();
+    fs::rename(&aside, &path).unwrap();
+    assert!(!counts());
+}
+
+#[test]
+fn each_folder_has_its_own_and_only_so_many_are_kept() {
+    let mut world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    for number in 0..70 {
+        let project = world.base().join(format!("p{number}"));
+        fs::create_dir_all(project.join(".ollm")).unwrap();
+        world.places.project = Some(project);
+        later(&world, &shell());
+        assert_eq!(ids(&later(&world, &shell()).0).len(), 1);
+    }
+    assert_eq!(kept(&world).len(), 64);
+}
+
+#[test]
+fn a_thousand_events_at_once_while_files_change_never_see_a_file_that_is_gone() {
+    let world = World::new();
+    let write = |number: u32| {
+        let text = format!(r#"{{"hooks": {{"before_tool": [{{"name": "n{number}", "command": "/bin/true"}}]}}}}"#);
+        fs::rename(world.write("aside", text), world.base().join("home/.ollm/hooks/a.json")).unwrap();
+    };
+    let number = |catalog: &Catalog| -> u32 { catalog.hooks[0].spec.name.trim_start_matches('n').parse().unwrap() };
+    write(0);
+    let newest = std::sync::atomic::AtomicU32::new(0);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..125 {
+                    let visible = newest.load(std::sync::atomic::Ordering::SeqCst);
+                    assert!(number(&later(&world, &shell()).0) >= visible);
+                }
+            });
+        }
+        for count in 1..=50 {
+            write(count);
+            newest.store(count, std::sync::atomic::Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(2));
+        }
+    });
+}
+
+#[test]
+fn every_hook_with_a_fault_is_told_of_also_where_it_does_not_fit() {
+    let world = World::new();
+    let broken =
+        |matcher: &str| json!({"name": matcher, "command": "/bin/true", "matcher": matcher, "timeout": "soon"});
+    world.write(
+        "home/.ollm/hooks/x.json",
+        json!({"hooks": {"before_tool": [broken("shell"), broken("other")]}}).to_string(),
+    );
+    let fields: Vec<String> = later(&world, &shell()).1.into_iter().map(|problem| problem.field).collect();
+    assert_eq!(fields, ["hooks.before_tool[0].timeout", "hooks.before_tool[1].timeout"]);
+}
