@@ -4,6 +4,7 @@ use ollm_shell::{List, Piece, Word, bare};
 
 use super::{
     Field, Fields, Outer, Place, Variables, brace,
+    output::is_silent,
     partial::{MOST_WAYS, Partial, choose, combined, go_on, is_pattern, lose, push},
     values::Values,
 };
@@ -247,13 +248,14 @@ fn is_apart(word: &[Piece]) -> bool {
     matches!(word, [_]) || matches!(word, [Piece::Plain(option), _] if option.ends_with('='))
 }
 
-/// The one field that a word becomes in which nothing expands; most words are such.
+/// The one field that a word becomes in which nothing expands, or all of it to something unknown; most words are such.
 fn simple_field(word: &[Piece]) -> Option<Field> {
     match word {
         [Piece::Plain(text)] if !text.starts_with('~') && !brace::may_expand(text) => {
             Some(Field { glob: is_pattern(text), ..Field::literal(text) })
         }
         [Piece::Quoted(text)] => Some(Field::literal(text)),
+        [Piece::Output { list, .. }] if is_silent(list) => Some(Field::unknown()),
         _ => None,
     }
 }

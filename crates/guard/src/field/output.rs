@@ -95,7 +95,7 @@ fn is_answer_known(name: &str) -> bool {
 }
 
 /// Whether a list is one program of whose output nothing is known; most are.
-fn is_silent(list: &List) -> bool {
+pub(super) fn is_silent(list: &List) -> bool {
     let name = simple(list).and_then(|words| words.first()).and_then(|word| bare(word));
     name.is_some_and(|name| {
         !is_answer_known(name) && !program::prints_its_own_code(name) && !lists_files(&path::base_name(name))
