@@ -1,5 +1,7 @@
 //! What each program destroys by what it is told.
 
+mod git;
+
 use std::path::Path;
 
 use ollm_protocol::Flow;
@@ -12,9 +14,9 @@ use super::{
 use crate::{
     field::Field,
     path,
-    program::{self, Files},
+    program::Files,
     walk::{Run, find_roots, found_below, is_filtered},
-    writes::{git_folders, git_verb, options},
+    writes::options,
 };
 
 /// The harm that a program does by what it is, whatever files it writes.
@@ -28,7 +30,7 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "tar" | "bsdtar" | "gtar" => takes_sources(run, precious),
         "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => filter_writes(run, precious),
         "find" => search(run, precious),
-        "git" => git(run, precious),
+        "git" => git::harm(run, precious),
         "kill" => kill(run),
         "killall5" => Some((Flow::Block, "ends every process")),
         "pkill" | "killall" => kill_by_name(run),
@@ -235,43 +237,6 @@ fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
         Worth::Common => None,
     });
     wrongs.max_by_key(|(flow, _)| *flow)
-}
-
-/// What `git` throws away: files it does not know, or the history itself.
-fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
-    forgets(run).or_else(|| cleans(run, precious))
-}
-
-/// History that is rewritten, and names of commits without which they are lost.
-fn forgets(run: &Run) -> Option<Wrong> {
-    let at = program::verb("git", &run.args)?;
-    let verb = run.args.get(at)?.text.as_str();
-    let behind = run.args.get(at + 1..)?;
-    let now = |option: &str| option.starts_with("--expire") && option.ends_with(['w', 'l']);
-    let forgets = match verb {
-        "filter-branch" | "filter-repo" => true,
-        "reflog" => options(behind).any(now) || behind.first().is_some_and(|verb| verb.text == "delete"),
-        "update-ref" => options(behind).any(|option| option == "-d" || option == "--delete"),
-        _ => false,
-    };
-    forgets.then_some((Flow::Ask, "throws away history of the project"))
-}
-
-/// `git clean`: in the folders that it is told.
-fn cleans(run: &Run, precious: &Precious) -> Option<Wrong> {
-    let clean = git_verb(&run.args).filter(|at| run.args.get(*at).is_some_and(|verb| verb.text == "clean"))?;
-    let behind = run.args.get(clean + 1..)?;
-    let forced = options(behind).any(|option| is_letters(option, 'f') || option == "--force");
-    let mut roots = git_folders(&run.args);
-    roots.extend(behind.iter().filter(|arg| !arg.text.starts_with('-')).cloned());
-    if roots.is_empty() {
-        roots.push(Field::literal("."));
-    }
-    roots.iter().filter(|_| forced).find_map(|root| match precious.worth(root, &run.place) {
-        Worth::Vital(what) if !precious.is_project(root, &run.place) => Some((Flow::Block, what)),
-        _ if root.open() => Some((Flow::Ask, "cleans a folder that is not written out")),
-        _ => None,
-    })
 }
 
 /// `-1` as a process means all of them; as the first option it is a signal.

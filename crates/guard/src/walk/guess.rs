@@ -5,19 +5,21 @@
 //! Every word is guessed at once: what runs from a later word on is part of the same guess.
 
 mod code;
+mod inert;
 
 use std::{borrow::Cow, sync::Arc};
 
-use ollm_shell::{Piece, Word, bare, parse};
+use ollm_shell::parse;
 
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Tail, Variables},
     names::Names,
     path,
-    program::{self, Arguments, Behind, Files, Program},
+    program::{self, Arguments, Behind, Program},
     text,
 };
+pub(super) use inert::{is_inert, is_inert_word, varies_inertly};
 
 /// How deep a guess within a guess is followed.
 const MOST_GUESSES: usize = 8;
@@ -291,39 +293,6 @@ fn is_harmless(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'\n' | b'\t' | b'_' | b'-' | b',');
     let mut words = text.split([' ', '\n', '\t']);
     text.bytes().all(plain) && words.all(|word| !word.starts_with('-') && !does_harm(&path::base_name(word)))
-}
-
-/// Whether a command is a program that only reads, or of which nothing is known, and gets nothing but plain names.
-pub(super) fn is_inert(fields: &[Field]) -> bool {
-    fields.first().is_some_and(|first| is_inert_program(&first.text)) && fields.iter().all(is_inert_word)
-}
-
-/// Whether one word of a command has values, and with any plain name for it the command would be inert.
-pub(super) fn varies_inertly(words: &[Word]) -> bool {
-    let text = |word: &Word| match word.pieces.as_slice() {
-        [Piece::Plain(text) | Piece::Quoted(text)] => Some(is_inert_text(text)),
-        _ => None,
-    };
-    let name = words.first().and_then(|word| bare(word));
-    words.iter().filter(|word| text(word).is_none()).count() == 1
-        && words.iter().all(|word| text(word) != Some(false))
-        && name.is_some_and(is_inert_program)
-}
-
-/// Whether a word is a plain name, and not of a program that does harm.
-pub(super) fn is_inert_word(field: &Field) -> bool {
-    field.known().is_some_and(is_inert_text)
-}
-
-fn is_inert_text(text: &str) -> bool {
-    path::is_plain(text) && !text.contains(['/', '.', '=']) && !does_harm(text)
-}
-
-fn is_inert_program(name: &str) -> bool {
-    let name = path::base_name(name);
-    let program = Program::of(&name);
-    let reads = program.only_reads && !matches!(name.as_ref(), "uniq" | "xxd" | "read");
-    reads || (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite)
 }
 
 /// The parts of an argument that begin behind a mark and with a program which does harm.

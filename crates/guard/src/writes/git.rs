@@ -2,7 +2,7 @@
 
 mod settings;
 
-use super::{Touch, each, operands, unpacked};
+use super::{Touch, archives::unpacked, each, operands};
 use crate::{
     field::{Field, Fields},
     path, program,
