@@ -14,7 +14,7 @@ use ollm_catalog::{
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source, nearest};
+use ollm_protocol::{Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest};
 use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -242,7 +242,7 @@ impl App {
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
-            calls |= matches!(hook.action, Action::Mcp { .. });
+            calls |= matches!(hook.spec.action.needs(), Needs::Tool { .. });
             let hook = switched(hook, &switches, world);
             if let Err(duplicate) = engine.registry.register(left_to_agent(hook, stay.asked_by)) {
                 problems.push(taken(&origin, &duplicate));

@@ -17,6 +17,7 @@ pub mod connect;
 pub mod control;
 pub mod doctor;
 mod error;
+pub mod git_hook;
 mod guards;
 pub mod model;
 mod port;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use ollm_protocol::hook::action::{ActionType, CommandSpec, ShellSpec};
 use ollm_protocol::hook::key::{self, HOOK_KEYS, HookKey, KeyKind, Text, TextForm, Unknown};
-use ollm_protocol::{ActionSpec, HookSpec};
+use ollm_protocol::{ActionSpec, HookSpec, placeholders};
+use ollm_shell::split;
 
 use crate::file::Finding;
 use crate::format::Context;
@@ -17,7 +19,6 @@ mod action;
 mod reader;
 mod schema;
 
-pub(crate) use action::Deed;
 use action::left;
 use reader::{COUNT, FLAG, PAUSE, POSITIVE, SERVICES, SIZE, SPAN, TIME};
 pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
@@ -29,7 +30,7 @@ static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| names(HOOK_KEYS));
 
 /// The names of these keys, where they are keys of an entry.
 fn names(keys: &'static [HookKey]) -> Vec<&'static str> {
-    keys.iter().filter(|key| !matches!(key.kind, KeyKind::Place)).map(|key| key.name).collect()
+    keys.iter().filter(|key| key.is_written()).map(|key| key.name).collect()
 }
 
 /// The keys that are read in an entry and in its parts; an action is named with its type.
@@ -38,7 +39,7 @@ pub(crate) fn keys() -> impl Iterator<Item = (String, Vec<&'static str>)> {
         KeyKind::Section(keys, _) => Some((format!("hooks.{}", key.name), names(keys))),
         _ => None,
     });
-    let actions = action::TYPES.iter().map(|(name, keys)| ((*name).to_owned(), keys.to_vec()));
+    let actions = ActionType::of_files().map(|kind| (kind.name.to_owned(), names(kind.keys)));
     std::iter::once(("hooks".to_owned(), KEYS.clone())).chain(sections).chain(actions)
 }
 
@@ -47,11 +48,8 @@ pub(crate) fn keys() -> impl Iterator<Item = (String, Vec<&'static str>)> {
 pub(crate) struct Draft {
     /// What its keys say; what they do not say is empty.
     pub(crate) spec: HookSpec,
-    /// `command` and `args` beside the other keys.
-    command: Option<String>,
-    args: Vec<String>,
-    /// What it does, once that is known.
-    pub(crate) deed: Option<Deed>,
+    /// What an action says that stands beside the other keys.
+    pub(crate) action: Option<ActionSpec>,
 }
 
 /// A form's own keys: whether it took this one.
@@ -72,11 +70,10 @@ pub(crate) fn read(entry: &Cursor<'_>, context: &Context<'_>, findings: &mut Vec
 impl Draft {
     /// One of which nothing is known but its name.
     pub(crate) fn named(name: Option<String>) -> Draft {
-        let nothing = ActionSpec::AskAgent { prompt: String::new() };
-        let mut spec = HookSpec::new("", "", nothing);
+        let mut spec = HookSpec::new("", "", ActionSpec::Command(CommandSpec::default()));
         spec.name = name.unwrap_or_default();
         spec.events = Vec::new();
-        Draft { spec, command: None, args: Vec::new(), deed: None }
+        Draft { spec, action: None }
     }
 
     /// The id it was given, if it was.
@@ -86,7 +83,7 @@ impl Draft {
 
     /// What it does as written, which is what a hook without a name is told by.
     pub(crate) fn line(&self) -> String {
-        self.deed.as_ref().map(Deed::line).unwrap_or_default()
+        self.spec.action.descriptor().words().join("\0")
     }
 
     /// The declared hook, with its own action.
@@ -96,7 +93,7 @@ impl Draft {
             spec.events = vec![event.to_owned()];
         }
         if spec.name.is_empty() {
-            spec.name = action::readable(&action);
+            spec.name = action.descriptor().title();
         }
         HookSpec {
             id,
@@ -114,7 +111,11 @@ impl Draft {
     /// The line of shell an entry names.
     pub(crate) fn shell(&mut self) -> ActionSpec {
         self.spec.dialect = Some("agent".to_owned());
-        ActionSpec::Shell { script: self.command.clone().unwrap_or_default() }
+        let script = match &self.spec.action {
+            ActionSpec::Command(line) => line.command.clone(),
+            _ => String::new(),
+        };
+        ActionSpec::Shell(ShellSpec { script })
     }
 }
 
@@ -137,33 +138,28 @@ impl Reader<'_> {
 
     /// What the hook does: either `command` or an action.
     fn settle(&mut self, draft: &mut Draft, entry: &Cursor<'_>) {
-        match (&draft.command, &draft.deed) {
-            (Some(_), Some(_)) => {
+        let has_command = entry.get("command").is_some_and(|at| !matches!(at.node, Node::Null));
+        match draft.action.take() {
+            Some(_) if has_command => {
                 let help = Some("keep one of them".to_owned());
                 self.refuse(entry, "the hook has both a `command` and an action", help);
             }
-            (Some(command), None) => {
-                draft.deed = Some(Deed::Program { command: command.clone(), args: draft.args.clone() });
-            }
-            (None, Some(_)) if !draft.args.is_empty() => {
+            Some(_) if matches!(&draft.spec.action, ActionSpec::Command(beside) if !beside.args.is_empty()) => {
                 self.refuse(entry, "`args` stands beside an action", Some("put it into the action".to_owned()));
             }
-            (None, None) if self.sound => {
+            Some(action) => draft.spec.action = action,
+            None if self.sound && !has_command => {
                 self.refuse(entry, "the hook has no `command`", Some("name the program to start".to_owned()));
             }
-            (None, _) => {}
+            None => {}
         }
     }
 
     fn key(&mut self, draft: &mut Draft, key: &str, at: &Cursor<'_>) {
-        match key {
-            "command" => draft.command = self.need(at, value::plain(at.node), "text"),
-            "args" => draft.args = self.texts(at, "a list of texts"),
-            "action" => draft.deed = self.action(at),
-            key => match HookKey::find(key).filter(|row| !matches!(row.kind, KeyKind::Place | KeyKind::Action)) {
-                Some(row) => self.row(row, &mut draft.spec, at),
-                None => self.other(key, at),
-            },
+        match HookKey::find(key).map(|row| (row, row.kind)) {
+            Some((_, KeyKind::Action)) => draft.action = self.action(at),
+            Some((row, kind)) if !matches!(kind, KeyKind::Place) => self.row(row, &mut draft.spec, at),
+            _ => self.other(key, at),
         }
     }
 
@@ -174,6 +170,7 @@ impl Reader<'_> {
         }
         match row.kind {
             KeyKind::Place | KeyKind::Action => {}
+            KeyKind::CommandType => self.command_type(at),
             KeyKind::Text(text, set) => self.text(&text, at).into_iter().for_each(|text| set(spec, text)),
             KeyKind::Flag(set) => {
                 self.need(at, value::flag(at.node), FLAG).into_iter().for_each(|flag| set(spec, flag));
@@ -181,8 +178,15 @@ impl Reader<'_> {
             KeyKind::Texts(expected, set) => set(spec, self.texts(at, expected)),
             KeyKind::Services(set) => set(spec, self.texts(at, SERVICES)),
             KeyKind::Patterns(set) => set(spec, self.patterns(at)),
+            KeyKind::Line(set) => {
+                if let Some((line, words)) = self.line(at) {
+                    set(spec, line, words);
+                }
+            }
+            KeyKind::Headers(set) => set(spec, self.texts_by_name(at, "header")),
+            KeyKind::Object(set) => set(spec, self.object(at)),
             KeyKind::Variables(set) => {
-                set(spec, self.texts_by_name(at));
+                set(spec, self.texts_by_name(at, "variable"));
                 if let Some((path, message)) = value::relative_entries(at) {
                     self.warn(&path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
                 }
@@ -221,6 +225,26 @@ impl Reader<'_> {
         if text.for_people { self.want(at, reading, text.expected) } else { self.need(at, reading, text.expected) }
     }
 
+    fn command_type(&mut self, at: &Cursor<'_>) {
+        if at.node.as_text() != Some("command") {
+            let help = "in a hook file, write what else a hook can do as {\"action\": {\"type\": …}}";
+            self.refuse(at, "only hooks of type \"command\" are written like this", Some(help.to_owned()));
+        }
+    }
+
+    /// A line, and its words: what only a shell understands has no place in it.
+    fn line(&mut self, at: &Cursor<'_>) -> Option<(String, Vec<String>)> {
+        let line = self.need(at, value::plain(at.node), "text")?;
+        let spans: Vec<_> = placeholders(&line).map(|one| one.span).collect();
+        match split(&line, &spans) {
+            Ok(words) => Some((line, words)),
+            Err(error) => {
+                self.refuse(at, &error.to_string(), None);
+                None
+            }
+        }
+    }
+
     fn section(&mut self, keys: &'static [HookKey], unknown: Unknown, spec: &mut HookSpec, at: &Cursor<'_>) {
         self.map(at, |reader, key, at| match (key::find(keys, key), unknown) {
             (Some(row), _) => reader.row(row, spec, at),
@@ -235,11 +259,6 @@ impl Reader<'_> {
     fn other(&mut self, key: &str, at: &Cursor<'_>) {
         match key {
             "$schema" => {}
-            "type" if matches!(at.node, Node::Text(kind) if kind == "command") => {}
-            "type" => {
-                let help = "in a hook file, write what else a hook can do as {\"action\": {\"type\": …}}";
-                self.refuse(at, "only hooks of type \"command\" are written like this", Some(help.to_owned()));
-            }
             "trusted" => self.trusted(at),
             "source" | "sourcePath" | "extensionName" => {
                 let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");

@@ -6,8 +6,8 @@ use std::fs::FileType;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use ollm_protocol::ActionSpec;
-use ollm_protocol::hook::{Runs, holds_shell_characters, runs};
+use ollm_protocol::hook::action::{CommandSpec, holds_shell_characters};
+use ollm_protocol::hook::{Runs, runs};
 
 use crate::load::Stamp;
 
@@ -113,7 +113,7 @@ pub(crate) enum Refused {
     Arguments,
 }
 
-/// The action of a command line whose relative files are in `folder`, and the files it names beside the script: what an
+/// A command line whose relative files are in `folder`, and the files it names beside the script: what an
 /// interpreter loads before it decides as much as the script does.
 pub(crate) fn command(
     folder: &Path,
@@ -121,7 +121,7 @@ pub(crate) fn command(
     args: Vec<String>,
     whitelist: &[String],
     walked: &Walked,
-) -> Result<(ActionSpec, Vec<PathBuf>), Refused> {
+) -> Result<(CommandSpec, Vec<PathBuf>), Refused> {
     let (program, mut script) = program(folder, command, whitelist, walked)?;
     let mut others = Vec::new();
     let mut args = args;
@@ -146,7 +146,7 @@ pub(crate) fn command(
         }
     }
     let script = script.or_else(|| (!others.is_empty()).then(|| others.remove(0)));
-    Ok((ActionSpec::Command { command: program, args, script }, others))
+    Ok((CommandSpec { command: program, args, script }, others))
 }
 
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.

@@ -78,6 +78,11 @@ pub(crate) enum Command {
     Disconnect(DisconnectArguments),
     /// Take over the hooks that another agent has in its settings; they then run under every agent
     Import(ImportArguments),
+    /// Have the commits of this repository go through your hooks
+    GitHook {
+        #[command(subcommand)]
+        command: GitHookCommand,
+    },
     /// Look over everything that is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
     Doctor {
@@ -147,6 +152,27 @@ pub(crate) enum Command {
         /// Write one page for each command into this folder
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GitHookCommand {
+    /// Put one line into the repository's commit-msg hook, beside what is there
+    Install,
+    /// Take that line out again
+    Uninstall,
+    /// Say where the line is, and whether it works
+    #[command(after_help = "Exit codes: 0 it is there and works, 1 it is missing or does not work.")]
+    Status {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Send the commit that is about to be made through its hooks; git runs this
+    #[command(after_help = "Exit codes: 0 commit, 2 do not commit.")]
+    Run {
+        /// The file with the message
+        message: PathBuf,
     },
 }
 

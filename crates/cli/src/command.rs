@@ -14,6 +14,7 @@ pub(crate) mod demo;
 mod doctor;
 mod emit;
 pub(crate) mod ext;
+mod git_hook;
 pub(crate) mod hook;
 mod man;
 pub(crate) mod mcp;
@@ -32,6 +33,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Connect(arguments) => connect::connect(&arguments, world, output),
         Command::Disconnect(arguments) => connect::disconnect(&arguments, world, output),
         Command::Import(arguments) => connect::import(&arguments, world, output),
+        Command::GitHook { command } => git_hook::run_command(&command, world, output),
         Command::Doctor { json } => doctor::run(json, world, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, world, output),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, trace};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_store::{Bounds, RotatingLog};
 use ollm_trust::{Approval, Term, Trust};
@@ -22,8 +23,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cwd = program.parent().map(PathBuf::from).unwrap_or_default();
     let environment = Environment { variables: std::env::vars_os().collect(), cwd, ..Environment::default() };
     let mut engine = Engine::new(Trust::new(approvals.clone(), SystemTime::now), environment);
-    let action =
-        ActionSpec::Command { command: program.display().to_string(), args: Vec::new(), script: Some(program) };
+    let action = ActionSpec::Command(CommandSpec {
+        command: program.display().to_string(),
+        args: Vec::new(),
+        script: Some(program),
+    });
     let spec = HookSpec { source: Source::Workspace, ..HookSpec::new("no-op", "before_tool", action) };
     let hook = engine.registry.register(Hook::new(spec, &Rules::default())?)?;
     let identity = engine.trust.identity(&*hook, &engine.environment().trust_context())?;

@@ -1,24 +1,28 @@
 //! From a hook and an event to a task, or to a verdict at once.
+//!
+//! How each action is run is a file here, and one line in `runner`; everything else about it is said by its descriptor in
+//! `ollm_protocol::hook`.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_process::{Job, Limits};
 use ollm_protocol::dialect::Addressee;
-use ollm_protocol::{Action, Answer, End, Event, Hook, Output, Verdict, scope};
+use ollm_protocol::{Action, Answer, Dialect, End, Event, EventKind, Hook, Output, Verdict, scope};
+use ollm_trust::Trusted;
+use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::template::TemplateWarning;
-use ollm_trust::Trusted;
 
 mod ask_agent;
 mod builtin;
 mod command;
-#[cfg(feature = "http")]
-pub(crate) mod http;
-pub(crate) mod mcp;
+mod http;
+mod mcp;
 mod run_command;
 mod shell;
 
@@ -44,49 +48,41 @@ pub(crate) enum Task {
     /// Start this program.
     Job(Box<Job>),
     /// Do this on a thread of its own.
-    RemoteTask(RemoteTask),
+    Remote(Box<dyn RemoteTask>),
 }
 
 /// A task without a process.
-#[derive(Debug)]
-pub(crate) enum RemoteTask {
-    /// HttpRequest the event.
-    #[cfg(feature = "http")]
-    HttpRequest(Box<http::HttpRequest>),
-    /// Call a tool.
-    Call(Box<mcp::Call>),
-    /// Call a closure that may take only so long.
-    Builtin(Box<builtin::TimedCall>),
-}
-
-impl RemoteTask {
-    pub(crate) fn run(self) -> TaskReply {
-        match self {
-            #[cfg(feature = "http")]
-            RemoteTask::HttpRequest(post) => post.run(),
-            RemoteTask::Call(call) => call.run(),
-            RemoteTask::Builtin(call) => call.run(),
-        }
-    }
-
-    /// Whoever may know why it takes so long.
-    pub(crate) fn witness(&self) -> Option<Witness> {
-        let RemoteTask::Call(call) = self else { return None };
-        Some(call.witness())
-    }
+pub(crate) trait RemoteTask: fmt::Debug + Send {
+    /// Does it.
+    fn run(self: Box<Self>) -> TaskReply;
 
     /// How long it may take.
-    pub(crate) fn timeout(&self) -> Duration {
-        match self {
-            #[cfg(feature = "http")]
-            RemoteTask::HttpRequest(post) => post.timeout,
-            RemoteTask::Call(call) => call.what.timeout,
-            RemoteTask::Builtin(call) => call.timeout,
-        }
+    fn timeout(&self) -> Duration;
+
+    /// Whoever may know why it takes so long.
+    fn witness(&self) -> Option<Witness> {
+        None
+    }
+
+    /// The task for another process, by its name in [`REMOTE_TASKS`]; why that cannot be done otherwise.
+    fn hand_over(&self) -> Result<Value, String>;
+
+    /// Names and values that must not be shown.
+    fn secrets(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 }
 
-/// What an remote_task brought back.
+/// Reads a task that was handed over.
+type ReadTask = fn(&Value) -> Option<Box<dyn RemoteTask>>;
+
+/// The tasks that another process can do, each by its name on the way and with its reader.
+pub(crate) const REMOTE_TASKS: &[(&str, ReadTask)] = &[
+    #[cfg(feature = "http")]
+    (http::TASK, http::read_task),
+];
+
+/// What a remote task brought back.
 #[derive(Debug)]
 pub(crate) enum TaskReply {
     /// Something to read, and how it ended, as if it had been a process.
@@ -112,8 +108,8 @@ impl TaskReply {
     }
 
     /// What was said, in the words of the hook's dialect.
-    pub(crate) fn read(&self, hook: &Hook, event: &Event) -> Answer {
-        let read = |body: &[u8], end| hook.dialect.read_verdict(event.kind, &Output { end, stdout: body, stderr: b"" });
+    pub(crate) fn read(&self, dialect: &dyn Dialect, kind: EventKind) -> Answer {
+        let read = |body: &[u8], end| dialect.read_verdict(kind, &Output { end, stdout: body, stderr: b"" });
         match self {
             TaskReply::Nothing => Answer::default(),
             TaskReply::Decided(verdict) => Answer { verdict: Verdict::clone(verdict), ..Answer::default() },
@@ -141,71 +137,91 @@ impl TaskReply {
     }
 }
 
-pub(crate) fn prepare(
-    trusted: &Trusted<Hook>,
-    event: &Event,
-    environment: &Environment,
-    tools: Option<&Arc<dyn ToolCaller>>,
-) -> Prepared {
-    let hook = trusted.hook();
-    match &hook.action {
-        Action::Builtin(builtin) => builtin::prepare(hook, builtin, event),
-        Action::Command { program, args } | Action::RunCommand { program, args, .. } => {
-            match job(trusted, event, environment) {
-                Ok(job) => command::prepare(job, (program, args), trusted, || scope(event)),
-                Err(why) => Prepared::Impossible(why),
-            }
-        }
-        Action::Shell { script } => match job(trusted, event, environment) {
-            Ok(job) => shell::prepare(job, &trusted.shell_line(script), || scope(event)),
-            Err(why) => Prepared::Impossible(why),
-        },
-        Action::AskAgent { prompt } => ask_agent::render(prompt, || scope(event)),
-        #[cfg(feature = "http")]
-        Action::Http { endpoint, headers } => http::prepare(hook, endpoint, headers, event, environment),
-        #[cfg(not(feature = "http"))]
-        Action::Http { .. } => Prepared::Impossible(
-            "http hooks are not supported by this build, which lacks the feature `http`".to_owned(),
-        ),
-        Action::Mcp { server, tool, args } => mcp::prepare(hook, (server, tool, args), tools, || scope(event)),
+/// How a valid action is run.
+pub(crate) trait Run {
+    /// Makes a task of it, or a verdict at once.
+    fn prepare(&self, context: &ActionContext<'_>) -> Prepared;
+
+    /// Whether how its process ends is the whole answer.
+    fn answers_by_status(&self) -> bool {
+        false
     }
+}
+
+fn runner(action: &Action) -> &dyn Run {
+    match action {
+        Action::Command(action) => action,
+        Action::Shell(action) => action,
+        Action::AskAgent(action) => action,
+        Action::RunCommand(action) => action,
+        Action::Http(action) => action,
+        Action::Mcp(action) => action,
+        Action::Builtin(action) => action,
+    }
+}
+
+/// What an action is run with.
+pub(crate) struct ActionContext<'a> {
+    pub(crate) trusted: &'a Trusted<Hook>,
+    pub(crate) event: &'a Event,
+    pub(crate) environment: &'a Environment,
+    pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
+}
+
+pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
+    runner(&context.hook().action).prepare(context)
+}
+
+/// Whether how its process ends is the whole answer of a hook.
+pub(crate) fn answers_by_status(hook: &Hook) -> bool {
+    runner(&hook.action).answers_by_status()
 }
 
 /// What a process that ended means.
 pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
-    match hook.action {
-        Action::RunCommand { .. } => run_command::read(output),
-        _ => hook.dialect.read_verdict(event.kind, output),
-    }
+    if answers_by_status(hook) { run_command::read(output) } else { hook.dialect.read_verdict(event.kind, output) }
 }
 
-fn job(trusted: &Trusted<Hook>, event: &Event, environment: &Environment) -> Result<Job, String> {
-    let hook = trusted.hook();
-    if let Some(why) = trusted.unready() {
-        return Err(why);
+impl ActionContext<'_> {
+    fn hook(&self) -> &Hook {
+        self.trusted.hook()
     }
-    let mut job = Job::new(trusted.program());
-    job.env = environment.for_hook(hook, event)?;
-    if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
-        job.env.push((NO_BYTECODE.into(), "1".into()));
+
+    /// What templates can name; it copies the event.
+    fn scope(&self) -> Value {
+        scope(self.event)
     }
-    for (name, value) in &hook.spec.env {
-        if let Some(value) = trusted.code_variable(name, value) {
+
+    /// A process for the program of the hook, yet without arguments; why it cannot be started otherwise.
+    fn job(&self) -> Result<Job, String> {
+        let ActionContext { trusted, event, environment, .. } = self;
+        let hook = self.hook();
+        if let Some(why) = trusted.unready() {
+            return Err(why);
+        }
+        let mut job = Job::new(trusted.program());
+        job.env = environment.for_hook(hook, event)?;
+        if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
+            job.env.push((NO_BYTECODE.into(), "1".into()));
+        }
+        for (name, value) in &hook.spec.env {
+            if let Some(value) = trusted.code_variable(name, value) {
+                set_variable(&mut job.env, name, value);
+            }
+        }
+        for (name, mut value) in trusted.variables() {
+            if let Some((_, more)) = job.env.iter().find(|(known, _)| name == "PYTHONPATH" && known == name) {
+                value.push(":");
+                value.push(more);
+            }
             set_variable(&mut job.env, name, value);
         }
+        let folder = trusted.runs_in().map_or_else(|| environment.folder(hook, event), Path::to_owned);
+        job.cwd = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
+        job.stdin = written(hook, event);
+        job.limits = limits(hook);
+        Ok(job)
     }
-    for (name, mut value) in trusted.variables() {
-        if let Some((_, more)) = job.env.iter().find(|(known, _)| name == "PYTHONPATH" && known == name) {
-            value.push(":");
-            value.push(more);
-        }
-        set_variable(&mut job.env, name, value);
-    }
-    let folder = trusted.runs_in().map_or_else(|| environment.folder(hook, event), Path::to_owned);
-    job.cwd = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
-    job.stdin = written(hook, event);
-    job.limits = limits(hook);
-    Ok(job)
 }
 
 fn set_variable(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {

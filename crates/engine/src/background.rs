@@ -25,6 +25,8 @@ use crate::run::{RunContext, Sent, answered, remains, returned};
 mod payload;
 
 pub use payload::{Done, run as run_handed_over};
+#[cfg(feature = "http")]
+pub(crate) use payload::{bytes, unbytes};
 
 /// So many run at once; more wait.
 const THREADS: usize = 8;
@@ -218,7 +220,7 @@ impl Work {
                 let process = remains(&outcome, bytes);
                 Report { process, ..answered(&self.hook, &self.event, &outcome, &sent) }
             }
-            Task::RemoteTask(remote_task) => returned(&self.hook, &self.event, &remote_task.run(), &sent),
+            Task::Remote(remote_task) => returned(&self.hook, &self.event, &remote_task.run(), &sent),
         };
         if let Some(told) = &self.told {
             let report = presentable(Report { detached: true, ..report }, &self.environment);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ollm_process::find_program;
 use ollm_protocol::hook::Requires;
-use ollm_protocol::{ActionSpec, Hook};
+use ollm_protocol::{Hook, Needs};
 
 use crate::environment::Environment;
 use crate::rate::Rates;
@@ -106,8 +106,8 @@ impl Facts {
 
     /// Looks where the search path leads to, only for programs that one hook names and another one gives the place of.
     pub(crate) fn find(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
-        let programs = hooks.iter().filter_map(|hook| match &hook.spec.action {
-            ActionSpec::Command { command, .. } => Some(command.as_str()),
+        let programs = hooks.iter().filter_map(|hook| match hook.spec.action.needs() {
+            Needs::Program { program, .. } => Some(program),
             _ => None,
         });
         let (placed, bare): (BTreeSet<&str>, BTreeSet<&str>) = programs.partition(|program| program.contains('/'));
@@ -174,12 +174,13 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
-    use ollm_protocol::{HookSpec, RateLimit, Rules};
+    use ollm_protocol::hook::action::AskAgentSpec;
+    use ollm_protocol::{ActionSpec, HookSpec, RateLimit, Rules};
 
     use super::*;
 
     fn asks(id: &str, matcher: &str) -> HookSpec {
-        let action = ActionSpec::AskAgent { prompt: "hm".to_owned() };
+        let action = ActionSpec::AskAgent(AskAgentSpec { prompt: "hm".to_owned() });
         HookSpec { matcher: Some(matcher.to_owned()), ..HookSpec::new(id, "before_tool", action) }
     }
 

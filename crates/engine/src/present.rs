@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use ollm_protocol::{ActionSpec, Hook};
+use ollm_protocol::Hook;
 use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value};
 
@@ -88,7 +88,7 @@ fn declared(hook: &Hook, environment: &Environment) -> impl Iterator<Item = (Str
 
 /// What the headers of a hook prove its identity with, whole and without the scheme before it.
 fn credentials(hook: &Hook) -> Vec<(String, String)> {
-    let ActionSpec::Http { headers, .. } = &hook.spec.action else { return Vec::new() };
+    let headers = hook.spec.action.descriptor().headers();
     let telling =
         |name: &str| looks_secret(name) || ["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
     let telling = headers.iter().filter(|(name, _)| telling(name));

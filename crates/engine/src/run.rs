@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ollm_process::{Children, Job};
 use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
-use crate::action::{self, Prepared, RemoteTask, Task, TaskReply, ToolCaller, Witness, prepare};
+use crate::action::{self, ActionContext, Prepared, RemoteTask, Task, TaskReply, ToolCaller, Witness, prepare};
 use crate::background::Background;
 use crate::bus::Wire;
 use crate::clear::Step;
@@ -69,7 +69,8 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
             Step::Fail(hook, why) => Some(failed(hook, why.clone(), &sent)),
             Step::Run(trusted) => {
                 let hook = trusted.hook();
-                match prepare(trusted, event, means.environment, means.tools) {
+                let context = ActionContext { trusted, event, environment: means.environment, tools: means.tools };
+                match prepare(&context) {
                     Prepared::Task(task, warnings) if hook.detached(event.kind) => {
                         sent.warnings = warnings;
                         Some(left(hook, means.background.start(hook, event, task, means), &sent))
@@ -80,7 +81,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
                         jobs.push(*job);
                         None
                     }
-                    Prepared::Task(Task::RemoteTask(remote_task), warnings) => {
+                    Prepared::Task(Task::Remote(remote_task), warnings) => {
                         sent.warnings = warnings;
                         let away = PendingTask::send(remote_task, sent.started);
                         remote_tasks.push((reports.len(), trusted, sent, away));
@@ -158,7 +159,7 @@ fn left(hook: &Arc<Hook>, started: Result<(), String>, sent: &Sent) -> Report {
     }
 }
 
-/// An remote_task under way, on a thread that is left behind if it takes too long.
+/// A remote task under way, on a thread that is left behind if it takes too long.
 struct PendingTask {
     told: Receiver<TaskReply>,
     started: Instant,
@@ -167,7 +168,7 @@ struct PendingTask {
 }
 
 impl PendingTask {
-    fn send(remote_task: RemoteTask, started: Instant) -> PendingTask {
+    fn send(remote_task: Box<dyn RemoteTask>, started: Instant) -> PendingTask {
         let (timeout, witness) = (remote_task.timeout(), remote_task.witness());
         let (tell, told) = mpsc::channel();
         let failed = tell.clone();
@@ -202,9 +203,9 @@ impl PendingTask {
     }
 }
 
-/// What an remote_task brought back, as a report.
+/// What a remote task brought back, as a report.
 pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &TaskReply, sent: &Sent) -> Report {
-    report_of(hook, said.read(hook, event), said.end(), sent)
+    report_of(hook, said.read(hook.dialect, event.kind), said.end(), sent)
 }
 
 fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {

@@ -10,11 +10,11 @@ use ollm_condition::{Condition, ConditionError};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::dialect::{self, Dialect};
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::matcher::Matcher;
 use crate::pattern::FilePatterns;
-use crate::verdict::Verdict;
 
+pub mod action;
 mod definition;
 mod endpoint;
 mod error;
@@ -23,17 +23,14 @@ mod interpreter;
 pub mod key;
 mod valid;
 
+pub use action::{Action, ActionSpec, Builtin, Needs, holds_shell_characters};
 pub use endpoint::{Endpoint, EndpointError, Header};
 pub use error::HookError;
 pub use held::Held;
 pub use interpreter::{Runs, runs};
-pub use valid::holds_shell_characters;
 
 /// The programs a hook may name without a path.
 pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx", "uvx"];
-
-/// Characters that have no business in the name of a program.
-const METACHARACTERS: &[char] = &[';', '&', '|', '`', '$', '(', ')', '{', '}', '[', ']', '<', '>', '\n', '\0'];
 
 /// Where a hook comes from; this decides whether it needs approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -152,56 +149,6 @@ pub struct LimitsSpec {
     pub output: Option<u64>,
 }
 
-/// What a hook does, as declared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ActionSpec {
-    /// Starts a program, without a shell.
-    Command {
-        /// The program: absolute, or on the whitelist.
-        command: String,
-        /// Its arguments, which may hold templates.
-        args: Vec<String>,
-        /// The file whose content decides what happens, if there is one.
-        script: Option<PathBuf>,
-    },
-    /// Runs a line of shell, which may hold templates.
-    Shell {
-        /// The line.
-        script: String,
-    },
-    /// Gives the agent a prompt, which may hold templates.
-    AskAgent {
-        /// The prompt.
-        prompt: String,
-    },
-    /// Runs a program whose answer is its exit status, from one line that is split without a shell.
-    RunCommand {
-        /// The line, as written.
-        line: String,
-        /// Its words; where templates stand in it, they stay inside their words.
-        words: Vec<String>,
-    },
-    /// Posts the event to an address.
-    Http {
-        /// The address.
-        url: String,
-        /// Headers beside our own.
-        headers: Vec<(String, String)>,
-    },
-    /// Calls a tool of an MCP server.
-    Mcp {
-        /// The server.
-        server: String,
-        /// The tool, by the server's own name for it.
-        tool: String,
-        /// Its arguments; texts in it may hold templates.
-        args: serde_json::Map<String, serde_json::Value>,
-    },
-    /// Calls a closure of the embedding program.
-    #[serde(skip)]
-    Builtin(Builtin),
-}
-
 /// How often a hook may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
@@ -258,34 +205,6 @@ impl fmt::Debug for Variable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.value.known().filter(|_| !self.secret);
         write!(formatter, "{}={:?}", self.name, value.unwrap_or("(hidden)"))
-    }
-}
-
-/// A closure of the embedding program.
-#[derive(Clone)]
-pub struct Builtin(Arc<dyn Fn(&Event) -> Verdict + Send + Sync>);
-
-impl Builtin {
-    /// Wraps a closure.
-    pub fn new(closure: impl Fn(&Event) -> Verdict + Send + Sync + 'static) -> Builtin {
-        Builtin(Arc::new(closure))
-    }
-
-    /// Calls it.
-    pub fn call(&self, event: &Event) -> Verdict {
-        (self.0)(event)
-    }
-}
-
-impl fmt::Debug for Builtin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Builtin")
-    }
-}
-
-impl PartialEq for Builtin {
-    fn eq(&self, other: &Builtin) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -406,10 +325,7 @@ impl HookSpec {
 
     /// The file whose content decides what happens, if there is one.
     pub fn script(&self) -> Option<&PathBuf> {
-        match &self.action {
-            ActionSpec::Command { script, .. } => script.as_ref(),
-            _ => None,
-        }
+        self.action.descriptor().script()
     }
 }
 
@@ -426,19 +342,6 @@ impl Default for Rules {
     fn default() -> Rules {
         Rules { whitelist: WHITELIST.iter().map(|&name| name.to_owned()).collect(), timeout: None }
     }
-}
-
-/// What a valid hook does.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "as in ActionSpec")]
-pub enum Action {
-    Command { program: String, args: Vec<String> },
-    Shell { script: String },
-    AskAgent { prompt: String },
-    RunCommand { program: String, args: Vec<String>, script: Option<PathBuf> },
-    Http { endpoint: Endpoint, headers: Vec<Header> },
-    Mcp { server: String, tool: String, args: serde_json::Map<String, serde_json::Value> },
-    Builtin(Builtin),
 }
 
 /// A valid hook.
@@ -478,15 +381,16 @@ impl Hook {
     /// Checks a declared hook and applies the defaults. Its templates are text here; the engine reads them when it runs.
     ///
     /// ```
+    /// use ollm_protocol::hook::action::CommandSpec;
     /// use ollm_protocol::{ActionSpec, Hook, HookSpec, Rules};
-    /// let action = ActionSpec::Command { command: "rm -rf".into(), args: vec![], script: None };
+    /// let action = ActionSpec::Command(CommandSpec { command: "rm -rf".into(), ..CommandSpec::default() });
     /// assert!(Hook::new(HookSpec::new("x", "before_tool", action), &Rules::default()).is_err());
     /// ```
     pub fn new(spec: HookSpec, rules: &Rules) -> Result<Hook, HookError> {
         let (events, names) = valid::events(&spec.events)?;
         let matcher = valid::matcher(spec.matcher.as_deref(), &events, names)?;
         let dialect = valid::spoken(&spec)?;
-        let action = valid::action(&spec, &events, rules)?;
+        let action = spec.action.descriptor().check(&spec, &events, rules)?;
         valid::bounds(&spec)?;
         let timeout = valid::timeout(&spec, rules, dialect)?;
         let patterns = FilePatterns::parse(&spec.file_patterns)?;
@@ -518,10 +422,7 @@ impl Hook {
 
     /// The file whose content decides what happens, if there is one.
     pub fn script(&self) -> Option<&PathBuf> {
-        match &self.action {
-            Action::RunCommand { script, .. } => script.as_ref(),
-            _ => self.spec.script(),
-        }
+        self.action.script()
     }
 
     /// The file of the hook that a word of its command line names, where that file's path is no text: the word can then only

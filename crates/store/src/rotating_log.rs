@@ -81,12 +81,12 @@ impl RotatingLog {
     pub fn append(&self, line: &str) -> Result<(), FileError> {
         let bytes = terminated(line);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut opened = match last.take().and_then(|last| self.again(last)) {
-            Some(opened) => opened,
-            None => {
-                self.enter()?;
-                self.open()?
-            }
+        let again = last.take().and_then(|last| self.again(last));
+        let mut opened = if let Some(opened) = again {
+            opened
+        } else {
+            self.enter()?;
+            self.open()?
         };
         let goes_over = |stat: &Stat, most: u64| stat.st_size > 0 && size(stat) + bytes.len() as u64 > most;
         if goes_over(&opened.stat, self.bounds.file) {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Rules, Source};
 use ollm_trust::{RefusalReason, Term, Trust, TrustContext};
 
@@ -13,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let script = folder.path().join("guard.sh");
     std::fs::write(&script, "exit 0")?;
     let args = vec![script.display().to_string()];
-    let action = ActionSpec::Command { command: "/bin/sh".into(), args, script: Some(script.clone()) };
+    let action = ActionSpec::Command(CommandSpec { command: "/bin/sh".into(), args, script: Some(script.clone()) });
     // Hooks of the user need no approval; hooks that came with a project do.
     let spec = HookSpec { source: Source::Workspace, ..HookSpec::new("guard", "before_tool", action) };
     let hook = Arc::new(Hook::new(spec, &Rules::default())?);

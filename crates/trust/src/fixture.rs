@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ollm_protocol::hook::action::{CommandSpec, ShellSpec};
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Origin, Rules, Source};
 use ollm_store::digest_bytes;
 use tempfile::TempDir;
@@ -89,12 +90,12 @@ impl Project {
     }
 
     pub(crate) fn line(&self, line: &str) -> Arc<Hook> {
-        self.hook(ActionSpec::Shell { script: line.to_owned() }, &[])
+        self.hook(ActionSpec::Shell(ShellSpec { script: line.to_owned() }), &[])
     }
 
     pub(crate) fn command(&self, command: &str, args: &[&str]) -> Arc<Hook> {
         let (command, args) = (command.to_owned(), args.iter().map(|arg| (*arg).to_owned()).collect());
-        self.hook(ActionSpec::Command { command, args, script: None }, &[])
+        self.hook(ActionSpec::Command(CommandSpec { command, args, script: None }), &[])
     }
 
     pub(crate) fn proposal(&self, hook: &Hook) -> Proposal {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Remedy, Requires, Source};
+use ollm_protocol::hook::action::Shown;
+use ollm_protocol::{Basis, Hook, Layer, Needs, Origin, Reach, Remedy, Requires, Source};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;
 
@@ -46,34 +47,24 @@ impl Approvable for Hook {
     }
 
     fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
-        match &self.action {
-            Action::Builtin(_) | Action::AskAgent { .. } | Action::Http { .. } | Action::Mcp { .. } => {
-                Ok(PathBuf::new())
-            }
-            Action::Shell { .. } => Ok(PathBuf::from("/bin/sh")),
-            Action::Command { program, .. } | Action::RunCommand { program, .. }
-                if Path::new(program).is_absolute() =>
-            {
+        match self.spec.action.needs() {
+            Needs::Nothing | Needs::Address(_) | Needs::Tool { .. } => Ok(PathBuf::new()),
+            Needs::Shell(_) => Ok(PathBuf::from("/bin/sh")),
+            Needs::Program { program, .. } if Path::new(program).is_absolute() => {
                 existing(self.own_file(program).unwrap_or(Path::new(program)))
             }
-            Action::Command { program, .. } | Action::RunCommand { program, .. } => on_path(program, context),
+            Needs::Program { program, .. } => on_path(program, context),
         }
     }
 
     fn command_line(&self, context: &TrustContext<'_>) -> Option<CommandLine> {
         let spec = &self.spec;
-        let line = match &spec.action {
-            ActionSpec::Command { command, args, .. } => {
-                CommandLine { program: command.clone(), args: args.clone(), ..CommandLine::default() }
+        let line = match spec.action.needs() {
+            Needs::Program { program, args } => {
+                CommandLine { program: program.to_owned(), args: args.to_vec(), ..CommandLine::default() }
             }
-            ActionSpec::Shell { script } => CommandLine { shell: Some(script.clone()), ..CommandLine::default() },
-            ActionSpec::RunCommand { words, .. } => {
-                let mut words = words.iter().cloned();
-                CommandLine { program: words.next()?, args: words.collect(), ..CommandLine::default() }
-            }
-            ActionSpec::AskAgent { .. } | ActionSpec::Http { .. } | ActionSpec::Mcp { .. } | ActionSpec::Builtin(_) => {
-                return None;
-            }
+            Needs::Shell(line) => CommandLine { shell: Some(line.to_owned()), ..CommandLine::default() },
+            Needs::Nothing | Needs::Address(_) | Needs::Tool { .. } => return None,
         };
         let own = spec.origin.file.parent().map(Path::to_owned);
         let project = self.project(context).map(Path::to_owned);
@@ -145,19 +136,10 @@ impl Approvable for Hook {
 
 /// The command line a person should see before approving it.
 pub fn command_text(hook: &Hook) -> String {
-    match &hook.spec.action {
-        ActionSpec::Command { command, args, .. } => {
-            std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-        }
-        ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
-        ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
-        ActionSpec::RunCommand { line, .. } => line.clone(),
-        ActionSpec::Http { url, .. } => format!("POST {url}"),
-        ActionSpec::Mcp { server, tool, args } => {
-            format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))
-        }
-        ActionSpec::Builtin(_) if hook.broken.is_some() => "nothing".to_owned(),
-        ActionSpec::Builtin(_) => "built in".to_owned(),
+    match hook.spec.action.descriptor().shown() {
+        _ if hook.broken.is_some() => "nothing".to_owned(),
+        Shown::Words(words) => words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "),
+        Shown::Text(text) => text,
     }
 }
 
@@ -175,9 +157,8 @@ fn rules(hook: &Hook) -> Vec<Row> {
     rows.extend(commands.iter().chain(files).chain(services).map(|thing| ("requires", thing.clone())));
     let detached = hook.events.iter().any(|kind| hook.detached(*kind));
     rows.extend(detached.then(|| ("async", "nobody waits for it, and it decides nothing".to_owned())));
-    if let ActionSpec::Http { headers, .. } = &spec.action {
-        rows.extend(headers.iter().map(|(name, value)| ("header", format!("{name}: {}", header(hook, name, value)))));
-    }
+    let headers = spec.action.descriptor().headers().iter();
+    rows.extend(headers.map(|(name, value)| ("header", format!("{name}: {}", header(hook, name, value)))));
     rows
 }
 

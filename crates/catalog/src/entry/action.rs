@@ -2,82 +2,18 @@
 
 use std::borrow::Cow;
 
-use ollm_protocol::ActionSpec;
+use ollm_protocol::hook::action::{ActionType, CommandSpec};
+use ollm_protocol::hook::key;
+use ollm_protocol::{ActionSpec, HookSpec};
 
 use super::reader::{Reader, meant, not_loaded};
-use super::{Draft, canonical};
+use super::{Draft, canonical, names};
 use crate::file::Finding;
 use crate::format::Context;
 use crate::node::{Cursor, Node};
 use crate::path::{self, Outside, Refused};
-use crate::value;
 
 const STAY: &str = "move the file into that folder, or give its absolute path";
-
-/// Every type of action, with its keys.
-pub(super) const TYPES: &[(&str, &[&str])] = &[
-    ("command", &["command", "args"]),
-    ("shell", &["command"]),
-    ("askAgent", &["prompt"]),
-    ("runCommand", &["command"]),
-    ("http", &["url", "headers"]),
-    ("mcp", &["server", "tool", "args"]),
-];
-
-/// What a hook does, as written.
-#[derive(Clone, Debug)]
-pub(crate) enum Deed {
-    /// Starts a program, whose files have yet to be found.
-    Program { command: String, args: Vec<String> },
-    /// Something that needs no file of ours.
-    Plain(ActionSpec),
-}
-
-impl Deed {
-    /// The text this is told from others by.
-    pub(super) fn line(&self) -> String {
-        let words: Vec<&str> = match self {
-            Deed::Program { command, args } => {
-                std::iter::once(command.as_str()).chain(args.iter().map(String::as_str)).collect()
-            }
-            Deed::Plain(ActionSpec::Shell { script }) => vec![script],
-            Deed::Plain(ActionSpec::AskAgent { prompt }) => vec!["askAgent", prompt],
-            Deed::Plain(ActionSpec::RunCommand { line, .. }) => vec!["runCommand", line],
-            Deed::Plain(ActionSpec::Http { url, .. }) => vec!["http", url],
-            Deed::Plain(ActionSpec::Mcp { server, tool, .. }) => vec!["mcp", server, tool],
-            Deed::Plain(ActionSpec::Command { .. } | ActionSpec::Builtin(_)) => Vec::new(),
-        };
-        words.join("\0")
-    }
-}
-
-/// The keys of an action of any type.
-#[derive(Default)]
-struct Parts {
-    command: Option<String>,
-    args: Vec<String>,
-    prompt: Option<String>,
-    url: Option<String>,
-    headers: Vec<(String, String)>,
-    server: Option<String>,
-    tool: Option<String>,
-    object: serde_json::Map<String, serde_json::Value>,
-}
-
-impl Parts {
-    /// What comes of them, if all that is needed is there.
-    fn deed(self, kind: &str) -> Option<Deed> {
-        let action = match kind {
-            "command" => return self.command.map(|command| Deed::Program { command, args: self.args }),
-            "shell" => ActionSpec::Shell { script: self.command? },
-            "runCommand" => ActionSpec::RunCommand { line: self.command?, words: Vec::new() },
-            "askAgent" => ActionSpec::AskAgent { prompt: self.prompt? },
-            "http" => ActionSpec::Http { url: self.url?, headers: self.headers },
-            _ => ActionSpec::Mcp { server: self.server?, tool: self.tool?, args: self.object },
-        };
-        Some(Deed::Plain(action))
-    }
-}
 
 impl Draft {
     /// What the hook does, with its files found; `holder` is the node with `command` and `args` in it.
@@ -87,18 +23,17 @@ impl Draft {
         context: &Context<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<ActionSpec> {
-        let (command, args) = match self.deed.clone()? {
-            Deed::Plain(action) => return Some(action),
-            Deed::Program { command, args } => (command, args),
+        let ActionSpec::Command(CommandSpec { command, args, .. }) = &self.spec.action else {
+            return Some(self.spec.action.clone());
         };
-        match path::command(context.folder, &command, args.clone(), &context.rules.whitelist, &context.walked) {
-            Ok((action, files)) => {
+        match path::command(context.folder, command, args.clone(), &context.rules.whitelist, &context.walked) {
+            Ok((found, files)) => {
                 self.spec.inputs.extend(files);
                 self.spec.inputs.dedup();
-                Some(action)
+                Some(ActionSpec::Command(found))
             }
             Err(refused) => {
-                findings.push(misplaced(holder, &command, &args, &refused));
+                findings.push(misplaced(holder, command, args, &refused));
                 None
             }
         }
@@ -125,36 +60,30 @@ fn misplaced(holder: &Cursor<'_>, command: &str, args: &[String], refused: &Refu
 
 impl Reader<'_> {
     /// An action: `{"type": …}` and what that type needs.
-    pub(crate) fn action(&mut self, at: &Cursor<'_>) -> Option<Deed> {
-        let (kind, known) = self.kind(at)?;
-        let mut parts = Parts::default();
-        self.map(at, |reader, key, at| match key {
-            "type" => {}
-            key if !known.contains(&key) => reader.unsuited(at, kind, known),
-            "args" if kind == "mcp" => parts.object = reader.object(at),
-            "args" => parts.args = reader.texts(at, "a list of texts"),
-            "headers" => parts.headers = reader.texts_by_name(at),
-            "command" => parts.command = reader.need(at, value::plain(at.node), "text"),
-            "prompt" => parts.prompt = reader.word(at),
-            "url" => parts.url = reader.word(at),
-            "server" => parts.server = reader.word(at),
-            _ => parts.tool = reader.word(at),
+    pub(crate) fn action(&mut self, at: &Cursor<'_>) -> Option<ActionSpec> {
+        let (kind, blank) = self.kind(at)?;
+        let mut spec = HookSpec::new("", "", blank);
+        let mut seen = Vec::new();
+        self.map(at, |reader, key, at| match key::find(kind.keys, key).filter(|row| row.is_written()) {
+            _ if key == "type" => {}
+            None => reader.unsuited(at, kind),
+            Some(row) => {
+                seen.push(row.name);
+                reader.row(row, &mut spec, at);
+            }
         });
-        let deed = parts.deed(kind);
-        if deed.is_none() && self.sound {
-            let needed: Vec<String> = known.iter().filter(|key| is_needed(key)).map(|key| format!("`{key}`")).collect();
-            self.refuse(at, &format!("an action of type \"{kind}\" needs {}", needed.join(" and ")), None);
+        let needed = || kind.keys.iter().filter(|row| row.required).map(|row| row.name);
+        let complete = needed().all(|key| seen.contains(&key));
+        if self.sound && !complete {
+            let needed: Vec<String> = needed().map(|key| format!("`{key}`")).collect();
+            self.refuse(at, &format!("an action of type \"{}\" needs {}", kind.name, needed.join(" and ")), None);
         }
-        deed
+        complete.then_some(spec.action)
     }
 
-    fn word(&mut self, at: &Cursor<'_>) -> Option<String> {
-        self.need(at, value::word(at.node), "text that is not empty")
-    }
-
-    /// The type of an action, and the keys of that type.
-    fn kind(&mut self, at: &Cursor<'_>) -> Option<(&'static str, &'static [&'static str])> {
-        let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+    /// The type of an action, and a blank one of it.
+    fn kind(&mut self, at: &Cursor<'_>) -> Option<(&'static ActionType, ActionSpec)> {
+        let names: Vec<&str> = ActionType::of_files().map(|kind| kind.name).collect();
         if !matches!(at.node, Node::Map(_)) {
             let key = at.key().unwrap_or_default();
             let help = "write {\"type\": \"askAgent\", \"prompt\": …}, for instance".to_owned();
@@ -162,42 +91,31 @@ impl Reader<'_> {
             return None;
         }
         let Some(written) = at.get("type") else {
-            let likely = TYPES.iter().find(|(_, keys)| keys.iter().any(|key| is_needed(key) && at.get(key).is_some()));
-            let help = likely.map(|(name, _)| format!("add \"type\": \"{name}\""));
+            let fits = |kind: &&ActionType| kind.keys.iter().any(|row| row.required && at.get(row.name).is_some());
+            let help = ActionType::of_files().find(fits).map(|kind| format!("add \"type\": \"{}\"", kind.name));
             self.refuse(at, &format!("an action must have a `type`: one of {}", names.join(", ")), help);
             return None;
         };
-        let kind = match written.node {
+        let word = match written.node {
             Node::Text(text) => canonical(text),
             _ => Cow::Borrowed(""),
         };
-        let found = TYPES.iter().find(|(name, _)| *name == kind).copied();
+        let found = ActionType::of_files().find(|kind| kind.name == word);
+        let found = found.and_then(|kind| Some((kind, kind.blank?())));
         if found.is_none() {
-            let help = meant(&kind, &names);
+            let help = meant(&word, &names);
             self.refuse(&written, &format!("`type` must be one of {}", names.join(", ")), help);
         }
         found
     }
 
     /// A key that this type of action does not have; dropping it could change what the hook does.
-    fn unsuited(&mut self, at: &Cursor<'_>, kind: &str, known: &[&str]) {
+    fn unsuited(&mut self, at: &Cursor<'_>, kind: &ActionType) {
         let key = at.key().unwrap_or_default();
         let beside = super::KEYS.contains(&&*canonical(key));
-        let help = meant(key, known).or_else(|| beside.then(|| "write it beside the action".to_owned()));
-        self.refuse(at, &format!("`{key}` is no part of an action of type \"{kind}\""), help);
+        let help = meant(key, &names(kind.keys)).or_else(|| beside.then(|| "write it beside the action".to_owned()));
+        self.refuse(at, &format!("`{key}` is no part of an action of type \"{}\"", kind.name), help);
     }
-
-    fn object(&mut self, at: &Cursor<'_>) -> serde_json::Map<String, serde_json::Value> {
-        if let serde_json::Value::Object(map) = at.node.to_json() {
-            return map;
-        }
-        self.refuse(at, &format!("`args` must be a map, not {}", at.node.kind()), None);
-        serde_json::Map::new()
-    }
-}
-
-pub(super) fn is_needed(key: &str) -> bool {
-    !matches!(key, "args" | "headers")
 }
 
 /// What is wrong with a file that a hook names, and the way out.
@@ -209,26 +127,4 @@ pub(super) fn left(written: &str, outside: &Outside) -> (String, &'static str) {
             (format!("`{written}` leads to {}, out of the hook's folder {}", path.display(), folder.display()), STAY)
         }
     }
-}
-
-/// A name for a hook that has none.
-pub(super) fn readable(action: &ActionSpec) -> String {
-    match action {
-        ActionSpec::Command { command, script, .. } => {
-            let file = script.as_deref().and_then(|script| script.file_name()).map(|name| name.to_string_lossy());
-            file.map_or_else(|| command.rsplit('/').next().unwrap_or_default().to_owned(), Cow::into_owned)
-        }
-        ActionSpec::Shell { script } => short(script),
-        ActionSpec::AskAgent { prompt } => short(prompt),
-        ActionSpec::RunCommand { line, .. } => short(line),
-        ActionSpec::Http { url, .. } => short(url),
-        ActionSpec::Mcp { server, tool, .. } => format!("{server}/{tool}"),
-        ActionSpec::Builtin(_) => "builtin".to_owned(),
-    }
-}
-
-fn short(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = words.chars().take(40).collect();
-    if short.len() < words.len() { format!("{short}…") } else { short }
 }

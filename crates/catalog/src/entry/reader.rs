@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use ollm_protocol::hook::key::HOOK_KEYS;
 use ollm_protocol::nearest;
+use serde_json::{Map, Value};
 
 use crate::file::Finding;
 use crate::format::Context;
@@ -133,7 +134,7 @@ impl Reader<'_> {
     }
 
     /// Names and their texts, such as variables.
-    pub(super) fn texts_by_name(&mut self, at: &Cursor<'_>) -> Vec<(String, String)> {
+    pub(super) fn texts_by_name(&mut self, at: &Cursor<'_>, what: &str) -> Vec<(String, String)> {
         let key = at.key().unwrap_or_default();
         if !matches!(at.node, Node::Map(_)) {
             self.refuse(at, &format!("`{key}` must be a map of names to text, not {}", at.node.kind()), None);
@@ -144,7 +145,6 @@ impl Reader<'_> {
         }
         for (name, value) in at.entries() {
             if name.is_empty() || name.contains(['=', '\0']) || all.iter().any(|(seen, _)| seen == name) {
-                let what = if key == "headers" { "header" } else { "variable" };
                 self.refuse(&value, &format!("`{name}` cannot be the name of a {what} here"), None);
             }
             if let Some(text) = self.need(&value, value::text(value.node), "text") {
@@ -152,6 +152,16 @@ impl Reader<'_> {
             }
         }
         all
+    }
+
+    /// A map with any keys.
+    pub(super) fn object(&mut self, at: &Cursor<'_>) -> Map<String, Value> {
+        if let Value::Object(map) = at.node.to_json() {
+            return map;
+        }
+        let key = at.key().unwrap_or_default();
+        self.refuse(at, &format!("`{key}` must be a map, not {}", at.node.kind()), None);
+        Map::new()
     }
 
     /// One of these words, which `take` takes if it is one.

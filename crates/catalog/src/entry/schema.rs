@@ -1,11 +1,11 @@
 //! JSON Schemas of hook files, for editors: one for each form, and one for all.
 
 use ollm_protocol::dialect::DIALECTS;
+use ollm_protocol::hook::action::ActionType;
 use ollm_protocol::hook::key::{HOOK_KEYS, HookKey, KeyKind, TextForm};
 use ollm_protocol::{EventKind, units};
 use serde_json::{Map, Value, json};
 
-use super::action::{TYPES, is_needed};
 use crate::format::Form;
 use crate::mcp::or_null;
 
@@ -118,10 +118,10 @@ fn object(properties: &Map<String, Value>) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": {"type": "null"}})
 }
 
-/// Keys in all their spellings; none of them has to have a value.
+/// Keys in all their spellings; only those that are required must have a value.
 fn spelled(keys: impl Iterator<Item = &'static HookKey>) -> Map<String, Value> {
     let each = |row: &'static HookKey| {
-        let value = value(row).map(or_null);
+        let value = value(row).map(|value| if row.required { value } else { or_null(value) });
         let names = std::iter::once(row.name).chain(row.aliases.iter().copied());
         let names = names.flat_map(|name| [name.to_owned(), snake(name)]);
         value.into_iter().flat_map(move |value| names.clone().map(move |name| (name, value.clone())))
@@ -149,10 +149,14 @@ fn require(schema: &mut Value, keys: &[&str]) {
 /// What a key of an entry holds, and what it is for; nothing for what is no key of an entry.
 fn value(row: &HookKey) -> Option<Value> {
     let mut schema = holds(row)?;
-    if let Some(schema) = schema.as_object_mut() {
-        schema.insert("description".to_owned(), row.about.into());
-    }
+    describe(&mut schema, row.about);
     Some(schema)
+}
+
+fn describe(schema: &mut Value, about: &str) {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("description".to_owned(), about.into());
+    }
 }
 
 fn holds(row: &HookKey) -> Option<Value> {
@@ -160,12 +164,11 @@ fn holds(row: &HookKey) -> Option<Value> {
     let or_text = |number: Value, form: &str| json!({"anyOf": [number, {"type": "string", "pattern": form}]});
     Some(match row.kind {
         KeyKind::Place => return None,
-        KeyKind::Action => match row.name {
-            "command" => word(),
-            "args" => texts(),
-            "type" => json!({"const": "command"}),
-            _ => action(),
-        },
+        KeyKind::Action => action(),
+        KeyKind::CommandType => json!({"const": "command"}),
+        KeyKind::Line(_) => word(),
+        KeyKind::Object(_) => json!({"type": "object"}),
+        KeyKind::Headers(_) => pairs(HEADER),
         KeyKind::Text(text, _) => match text.form {
             TextForm::Word if text.for_people => json!({"type": "string"}),
             TextForm::Word | TextForm::Expression => word(),
@@ -197,24 +200,16 @@ fn event() -> Value {
 }
 
 fn action() -> Value {
-    json!({"oneOf": TYPES.iter().map(|(name, keys)| typed(name, keys)).collect::<Vec<_>>()})
+    json!({"oneOf": ActionType::of_files().map(typed).collect::<Vec<_>>()})
 }
 
 /// An action of one type.
-fn typed(name: &str, keys: &[&str]) -> Value {
-    let needed: Vec<&str> = keys.iter().copied().filter(|key| is_needed(key)).collect();
-    let part = |key: &&str| {
-        let value = match *key {
-            "args" if name == "mcp" => or_null(json!({"type": "object"})),
-            "args" => or_null(texts()),
-            "headers" => or_null(pairs(HEADER)),
-            _ => json!({"type": "string", "pattern": WORD}),
-        };
-        ((*key).to_owned(), value)
-    };
-    let mut properties: Map<String, Value> = keys.iter().map(part).collect();
-    let (usual, other) = (name.to_owned(), snake(name));
-    let spellings = if usual == other { json!({"const": usual}) } else { json!({"enum": [usual, other]}) };
+fn typed(kind: &'static ActionType) -> Value {
+    let needed: Vec<&str> = kind.keys.iter().filter(|row| row.required).map(|row| row.name).collect();
+    let mut properties = spelled(kind.keys.iter());
+    let (usual, other) = (kind.name.to_owned(), snake(kind.name));
+    let mut spellings = if usual == other { json!({"const": usual}) } else { json!({"enum": [usual, other]}) };
+    describe(&mut spellings, kind.about);
     properties.insert("type".to_owned(), spellings);
     let mut action = object(&properties);
     require(&mut action, &[&["type"], needed.as_slice()].concat());

@@ -5,11 +5,10 @@
 
 use std::net::Ipv6Addr;
 use std::path::{Component, Path, PathBuf};
-use std::slice;
 
 use ollm_protocol::hook::{Runs, runs};
 use ollm_protocol::pattern::fits_name;
-use ollm_protocol::{Action, ActionSpec, Endpoint, Hook};
+use ollm_protocol::{Endpoint, Hook, Needs};
 use ollm_store::is_shared_variable;
 
 use super::check::Check;
@@ -84,10 +83,11 @@ pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifes
     };
     for hook in hooks {
         let name = hook.spec.name.as_str();
-        if let Action::Http { endpoint, .. } = &hook.action
+        if let Needs::Address(url) = hook.spec.action.needs()
+            && let Ok(endpoint) = Endpoint::parse(url) // the hook is valid, so its address is
             && !permissions.allows_host(&endpoint.host, endpoint.port)
         {
-            beyond("hook", name, "reaches", &place(endpoint, permissions), "network");
+            beyond("hook", name, "reaches", &place(&endpoint, permissions), "network");
         }
         for variable in hook.spec.pass_env.iter().filter(|variable| !permissions.allows_variable(variable)) {
             beyond("hook", name, "is handed", variable, "env");
@@ -119,10 +119,10 @@ fn ruled_out(check: &mut Check<'_>, at: &Cursor<'_>, root: &Cursor<'_>, permissi
     };
     for hook in hooks {
         let name = hook.spec.name.as_str();
-        if permissions.shell == Some(false) && is_shell(&hook.spec.action) {
+        if permissions.shell == Some(false) && is_shell(hook.spec.action.needs()) {
             refuse("hook", name, "runs a line of shell", "shell");
         }
-        if permissions.mcp == Some(false) && matches!(hook.action, Action::Mcp { .. }) {
+        if permissions.mcp == Some(false) && matches!(hook.spec.action.needs(), Needs::Tool { .. }) {
             refuse("hook", name, "calls a tool of an MCP server", "mcp");
         }
     }
@@ -141,12 +141,11 @@ fn ruled_out(check: &mut Check<'_>, at: &Cursor<'_>, root: &Cursor<'_>, permissi
 /// Programs that take a line of shell after `-c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
-fn is_shell(action: &ActionSpec) -> bool {
-    match action {
-        ActionSpec::Shell { .. } => true,
-        ActionSpec::Command { command, args, .. } => is_inline(&[slice::from_ref(command), args].concat()),
-        ActionSpec::RunCommand { words, .. } => is_inline(words),
-        _ => false,
+fn is_shell(needs: Needs<'_>) -> bool {
+    match needs {
+        Needs::Shell(_) => true,
+        Needs::Program { program, args } => is_inline(&[&[program.to_owned()], args].concat()),
+        Needs::Nothing | Needs::Address(_) | Needs::Tool { .. } => false,
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
 fn own(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
     match key {
         "when" => when(reader, draft, at),
-        "then" => draft.deed = reader.action(at),
+        "then" => draft.action = reader.action(at),
         "filePatterns" | "action" | "eventType" => {
             let home = if key == "action" { "then" } else { "when" };
             reader.refuse(at, &format!("`{key}` belongs to another form"), Some(format!("put it into `{home}`")));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{ActionSpec, Rules};
+use ollm_protocol::Rules;
 
 use crate::path::{self, Outside, Refused, Trouble, Walked};
 
@@ -34,14 +34,9 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
             Wrong { key: "command", index: None, why, help }
         }
     };
-    let (action, _) = path::command(folder, &command, plain, &whitelist, &walked).map_err(refused)?;
-    let (command, args) = match action {
-        ActionSpec::Command { command, args: resolved, .. } => {
-            let kept = args.into_iter().zip(resolved);
-            (command, kept.map(|(arg, resolved)| if filled_in(&arg) { arg } else { resolved }).collect())
-        }
-        _ => (command, args),
-    };
+    let (found, _) = path::command(folder, &command, plain, &whitelist, &walked).map_err(refused)?;
+    let kept = args.into_iter().zip(found.args);
+    let args = kept.map(|(arg, resolved)| if filled_in(&arg) { arg } else { resolved }).collect();
     let cwd = match cwd {
         Some(cwd) if cwd.is_relative() && !cwd.to_str().is_some_and(filled_in) => {
             let inside = path::inside(folder, &cwd.to_string_lossy(), &walked);
@@ -49,7 +44,7 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
         }
         other => other,
     };
-    Ok((command, args, cwd))
+    Ok((found.command, args, cwd))
 }
 
 fn leads_out(key: &'static str, index: Option<usize>, outside: Outside) -> Wrong {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ollm_catalog::{Positions, Severity};
+use ollm_protocol::hook::action::ShellSpec;
 use ollm_protocol::{ActionSpec, Basis, Layer, Source};
 
 use crate::world::{World, ids};
@@ -86,7 +87,7 @@ fn every_documented_example_loads_completely() {
             let seen: Vec<_> = hooks
                 .iter()
                 .map(|hook| {
-                    let ActionSpec::Shell { script } = &hook.spec.action else { panic!("no shell") };
+                    let ActionSpec::Shell(ShellSpec { script }) = &hook.spec.action else { panic!("no shell") };
                     (hook.events[0].name(), hook.matcher.text(), script.as_str())
                 })
                 .collect();

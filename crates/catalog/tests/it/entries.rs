@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ollm_catalog::Severity;
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Basis, Layer, LimitsSpec, OnFailure, Priority, Setting, Source, Timeout};
 
 use crate::world::{World, ids};
@@ -24,7 +25,7 @@ fn every_key_reaches_the_hook() {
     assert_eq!((spec.id.as_str(), spec.name.as_str(), spec.version.as_str()), ("my-guard", "guard", "2.0.0"));
     assert_eq!(spec.description.as_deref(), Some("d"));
     let args = vec!["-u".to_owned(), guard.to_string_lossy().into_owned(), "--x".to_owned()];
-    assert_eq!(spec.action, ActionSpec::Command { command: "python3".into(), args, script: Some(guard) });
+    assert_eq!(spec.action, ActionSpec::Command(CommandSpec { command: "python3".into(), args, script: Some(guard) }));
     assert_eq!(hook.dialect.name(), "gate");
     assert_eq!(spec.matcher.as_deref(), Some("shell|mcp__git__*"));
     assert_eq!(hook.timeout, Setting { value: Duration::from_secs(5), basis: Basis::Hook });

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ollm_catalog::Severity;
+use ollm_protocol::hook::action::{AskAgentSpec, CommandSpec, HttpSpec, McpSpec, ShellSpec};
 use ollm_protocol::hook::{RateLimit, Reach, Requires};
 use ollm_protocol::{Action, ActionSpec, Basis, EventKind, Hook};
 use proptest::prelude::*;
@@ -104,24 +105,33 @@ fn every_key_means_the_same_in_every_form_and_syntax() {
 #[test]
 fn every_action_is_read_in_every_form_and_syntax() {
     for (action, expected) in [
-        (json!({"type": "askAgent", "prompt": "Run: x"}), ActionSpec::AskAgent { prompt: "Run: x".into() }),
-        (json!({"type": "ask_agent", "prompt": "x"}), ActionSpec::AskAgent { prompt: "x".into() }),
-        (json!({"type": "shell", "command": "echo hi | cat"}), ActionSpec::Shell { script: "echo hi | cat".into() }),
+        (
+            json!({"type": "askAgent", "prompt": "Run: x"}),
+            ActionSpec::AskAgent(AskAgentSpec { prompt: "Run: x".into() }),
+        ),
+        (json!({"type": "ask_agent", "prompt": "x"}), ActionSpec::AskAgent(AskAgentSpec { prompt: "x".into() })),
+        (
+            json!({"type": "shell", "command": "echo hi | cat"}),
+            ActionSpec::Shell(ShellSpec { script: "echo hi | cat".into() }),
+        ),
         (
             json!({"type": "http", "url": "https://example.com/x", "headers": {"X-A": "b"}}),
-            ActionSpec::Http { url: "https://example.com/x".into(), headers: vec![("X-A".into(), "b".into())] },
+            ActionSpec::Http(HttpSpec {
+                url: "https://example.com/x".into(),
+                headers: vec![("X-A".into(), "b".into())],
+            }),
         ),
         (
             json!({"type": "mcp", "server": "s", "tool": "t", "args": {"a": [1, {"b": null}]}}),
-            ActionSpec::Mcp {
+            ActionSpec::Mcp(McpSpec {
                 server: "s".into(),
                 tool: "t".into(),
                 args: json!({"a": [1, {"b": null}]}).as_object().unwrap().clone(),
-            },
+            }),
         ),
         (
             json!({"type": "command", "command": "npx", "args": ["x"]}),
-            ActionSpec::Command { command: "npx".into(), args: vec!["x".into()], script: None },
+            ActionSpec::Command(CommandSpec { command: "npx".into(), args: vec!["x".into()], script: None }),
         ),
     ] {
         for (name, text) in everywhere(&json!({"name": "n", "action": action})) {
@@ -187,7 +197,7 @@ fn groups_of_shell_commands_are_read_in_a_hook_file_too() {
     let hook = world.hook();
     assert_eq!(hook.matcher.text(), "write_file|replace_in_file");
     assert_eq!(hook.dialect.name(), "agent");
-    assert!(matches!(hook.action, Action::Shell { .. }));
+    assert!(matches!(hook.action, Action::Shell(_)));
 }
 
 #[test]
@@ -201,7 +211,7 @@ fn comments_in_json_do_no_harm_and_hide_nothing() {
     );
     let hooks = world.hooks();
     assert_eq!(hooks.len(), 2);
-    let ActionSpec::Command { args, .. } = &hooks[0].spec.action else { panic!("{:?}", hooks[0]) };
+    let ActionSpec::Command(CommandSpec { args, .. }) = &hooks[0].spec.action else { panic!("{:?}", hooks[0]) };
     assert_eq!(args, &["https://x", "/* not */", "a\"//b"]);
 }
 

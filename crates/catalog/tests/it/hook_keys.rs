@@ -4,33 +4,38 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use ollm_protocol::hook::action::ActionType;
 use ollm_protocol::hook::key::{Approved, HOOK_KEYS, HookKey, KeyKind, Same, TextForm};
 use ollm_protocol::{Hook, dialect};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
+/// The keys that change nothing about what a hook does.
+const UNAPPROVED: &[&str] = &["id", "description", "enabled"];
+
 /// Values that a key takes; at least one is not what holds without it.
 fn samples(row: &HookKey) -> Vec<Value> {
     match row.kind {
         KeyKind::Place => Vec::new(),
-        KeyKind::Action => match row.name {
-            "command" => vec![json!("/bin/false")],
-            "args" => vec![json!(["-x"])],
-            "type" => vec![json!("command")],
-            _ => vec![json!({"type": "askAgent", "prompt": "Look"})],
-        },
+        KeyKind::Action => ActionType::of_files().map(|kind| action(kind, None)).filter(is_at_any_event).collect(),
+        KeyKind::CommandType => vec![json!("command")],
         KeyKind::Text(text, _) => match (text.form, row.name) {
             (TextForm::OneOf(names), _) => names().into_iter().take(3).map(Value::from).collect(),
+            (_, "command") => vec![json!("/bin/false")],
             (TextForm::Expression, _) => vec![json!("data.x == 1")],
             (_, "matcher") => vec![json!("shell|read_*")],
+            (_, "url") => vec![json!("https://example.com/other")],
             _ => vec![json!("something")],
         },
         KeyKind::Flag(_) => vec![json!(true), json!(false)],
         KeyKind::Texts(..) => vec![json!(["one", "two"])],
         KeyKind::Services(_) => vec![json!(["127.0.0.1:1"])],
         KeyKind::Patterns(_) => vec![json!(["*.rs"])],
+        KeyKind::Line(_) => vec![json!("/bin/false 'a b'")],
         KeyKind::Variables(_) => vec![json!({"NAME": "value"})],
+        KeyKind::Headers(_) => vec![json!({"X-Name": "value"})],
+        KeyKind::Object(_) => vec![json!({"a": {"b": 1}})],
         KeyKind::Files(_) => vec![json!(["rules.json5"])],
         KeyKind::Time(_) | KeyKind::Span(_) | KeyKind::Pause(_) => vec![json!("7s")],
         KeyKind::Size(_) => vec![json!("3MiB"), json!(5)],
@@ -41,6 +46,46 @@ fn samples(row: &HookKey) -> Vec<Value> {
             keys.iter().flat_map(of).collect()
         }
     }
+}
+
+/// An action of this type with what it needs, and one more key or another value of one.
+fn action(kind: &ActionType, other: Option<(&str, &Value)>) -> Value {
+    let needed = kind.keys.iter().filter(|row| row.required).map(|row| {
+        let value = match (row.kind, row.name) {
+            (KeyKind::Line(_), _) | (_, "command") => "/bin/true",
+            (_, "url") => "https://example.com/",
+            _ => "this",
+        };
+        (row.name, json!(value))
+    });
+    let other = other.map(|(key, value)| (key, value.clone()));
+    let all = [("type", json!(kind.name))].into_iter().chain(needed).chain(other);
+    Value::Object(all.map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+fn is_at_any_event(action: &Value) -> bool {
+    action["type"] != "runCommand"
+}
+
+/// The hook of a project with this action, at an event that every action is for, and what was found wrong.
+fn acting(world: &World, action: &Value) -> (Option<Hook>, Vec<String>) {
+    let entry = json!({"name": "n", "action": action});
+    world.write("project/.ollm/hooks/a.json", json!({"hooks": {"after_agent": [entry]}}).to_string());
+    let (catalog, problems) = world.load();
+    (catalog.hooks.into_iter().next(), problems.iter().map(ToString::to_string).collect())
+}
+
+/// The hook with the least action of each type, and with each of its keys set to something else.
+fn with_each_key(world: &World) -> impl Iterator<Item = (&'static HookKey, Hook, Hook)> {
+    let hook = |action: Value| match acting(world, &action) {
+        (Some(hook), problems) if problems.is_empty() => hook,
+        (_, problems) => panic!("{action}: {problems:?}"),
+    };
+    let rows = |kind: &'static ActionType| kind.keys.iter().filter(|row| row.is_written()).map(move |row| (kind, row));
+    ActionType::of_files().flat_map(rows).flat_map(move |(kind, row)| {
+        let each = move |sample| (row, hook(action(kind, None)), hook(action(kind, Some((row.name, &sample)))));
+        samples(row).into_iter().map(each)
+    })
 }
 
 /// The hook of a project with one more key, and what was found wrong.
@@ -75,7 +120,11 @@ fn every_key_takes_what_its_row_says_and_changes_the_hook() {
         let told = read.iter().any(|(_, problems)| !problems.is_empty());
         assert_eq!(told, row.unhonoured.is_some(), "`{}` has no effect, and nobody is told", row.name);
         let changes = read.iter().any(|(hook, _)| hook.spec != plain.spec);
-        assert!(changes || read.is_empty() || row.name == "type", "`{}` reaches no field", row.name);
+        assert!(
+            changes || read.is_empty() || matches!(row.kind, KeyKind::CommandType),
+            "`{}` reaches no field",
+            row.name
+        );
     }
 }
 
@@ -83,11 +132,19 @@ fn every_key_takes_what_its_row_says_and_changes_the_hook() {
 fn an_approval_is_bound_to_exactly_the_keys_whose_rows_say_so() {
     let world = World::new();
     let plain = plain(&world).definition();
-    for row in HOOK_KEYS.iter().filter(|row| row.name != "type") {
+    for row in HOOK_KEYS.iter().filter(|row| !matches!(row.kind, KeyKind::CommandType)) {
         let definitions = samples(row).into_iter().map(|sample| read(&world, row.name, &sample).0.definition());
         let changed: Vec<bool> = definitions.map(|definition| definition != plain).collect();
         match row.approved {
-            Approved::No => assert!(!changed.contains(&true), "`{}` changes what is approved", row.name),
+            Approved::No => {
+                assert!(!changed.contains(&true), "`{}` changes what is approved", row.name);
+                // A row says nothing of approval unless somebody thought of it.
+                assert!(
+                    UNAPPROVED.contains(&row.name),
+                    "`{}` is no part of what is approved: is that meant?",
+                    row.name
+                );
+            }
             _ if matches!(row.kind, KeyKind::Place) => {}
             // Each part of a section counts by itself.
             _ if matches!(row.kind, KeyKind::Section(..)) => {
@@ -111,9 +168,39 @@ fn hooks_that_differ_in_what_they_do_are_no_twins() {
 }
 
 #[test]
+fn every_key_of_an_action_is_read_and_is_part_of_what_is_approved_and_compared() {
+    let world = World::new();
+    for (row, least, other) in with_each_key(&world) {
+        let kind = least.spec.action.kind().name;
+        assert_ne!(other.spec.action, least.spec.action, "`{}` of {kind} reaches no field", row.name);
+        assert_ne!(other.definition(), least.definition(), "`{}` of {kind} escapes approval", row.name);
+        let is_same = least.spec.action.is_same(&other.spec.action, &|_, _| false);
+        assert!(!is_same, "hooks that differ in `{}` of {kind} are twins", row.name);
+        assert!(least.spec.action.is_same(&least.spec.action, &|_, _| false));
+    }
+}
+
+#[test]
+fn an_action_without_a_key_that_its_rows_require_is_refused_by_name() {
+    let world = World::new();
+    for kind in ActionType::of_files() {
+        for row in kind.keys.iter().filter(|row| row.required) {
+            let mut action = action(kind, None);
+            action.as_object_mut().unwrap().remove(row.name);
+            let (hook, problems) = acting(&world, &action);
+            assert!(hook.is_none(), "{action}");
+            let told = problems.iter().any(|problem| problem.contains(&format!("`{}`", row.name)));
+            assert!(told, "{action}: {problems:?}");
+        }
+    }
+}
+
+#[test]
 fn snake_case_and_other_words_mean_the_same_key() {
     let world = World::new();
-    for row in HOOK_KEYS.iter().filter(|row| !matches!(row.kind, KeyKind::Place | KeyKind::Action)) {
+    for row in
+        HOOK_KEYS.iter().filter(|row| !matches!(row.kind, KeyKind::Place | KeyKind::Action | KeyKind::CommandType))
+    {
         let split = |letter: char| letter.is_ascii_uppercase().then_some('_');
         let letters =
             row.name.chars().flat_map(|letter| split(letter).into_iter().chain([letter.to_ascii_lowercase()]));
@@ -138,17 +225,37 @@ fn a_definition_from_before_the_rows_is_still_the_same_text() {
     );
 }
 
-const BEGIN: &str = "<!-- the table of keys: generated, a test keeps it true -->\n";
+#[test]
+fn what_is_approved_of_each_action_is_still_the_same_text() {
+    let world = World::new();
+    let with = |kind: &str, more: Value| {
+        let mut action = action(ActionType::of_files().find(|one| one.name == kind).unwrap(), None);
+        action.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        acting(&world, &action).0.unwrap().definition()["action"].to_string()
+    };
+    let script = world.path("project/.ollm/hooks/a.sh").display().to_string();
+    let line = json!({"command": "sh a.sh"});
+    let run = format!(r#"{{"runCommand":"sh a.sh","script":"{script}"}}"#);
+    let cases = [
+        ("command", json!({"args": ["a"]}), r#"{"command":"/bin/true","args":["a"],"script":null}"#),
+        ("shell", json!({"command": "a | b"}), r#"{"shell":"a | b"}"#),
+        ("askAgent", json!({}), r#"{"askAgent":"this"}"#),
+        ("runCommand", json!({}), r#"{"runCommand":"/bin/true","script":null}"#),
+        ("runCommand", line, &run),
+        ("http", json!({"headers": {"A": "b"}}), r#"{"http":"https://example.com/","headers":[["A","b"]]}"#),
+        ("mcp", json!({"args": {"a": 1}}), r#"{"mcp":"this","tool":"this","args":{"a":1}}"#),
+    ];
+    for (kind, more, wanted) in cases {
+        assert_eq!(with(kind, more), wanted, "{kind}");
+    }
+}
+
 const END: &str = "<!-- the end of the table -->";
 
 #[test]
 fn the_table_of_keys_in_the_guide_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hooks.md");
-    let text = fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
     let mut table = "| key | meaning | without it | part of what is approved |\n|---|---|---|---|\n".to_owned();
-    for row in HOOK_KEYS.iter().filter(|row| !matches!(row.kind, KeyKind::Place)) {
+    for row in HOOK_KEYS.iter().filter(|row| row.is_written()) {
         let approved = if matches!(row.approved, Approved::No) { "no" } else { "yes" };
         let mut add = |name: &str, row: &HookKey| {
             let unhonoured = row.unhonoured.map(|why| format!(" (no effect yet: {why})")).unwrap_or_default();
@@ -168,12 +275,36 @@ fn the_table_of_keys_in_the_guide_is_up_to_date() {
             }
         }
     }
-    let wanted = format!("{before}{BEGIN}{table}{END}{after}");
+    keep("the table of keys", &table);
+}
+
+#[test]
+fn the_table_of_actions_in_the_guide_is_up_to_date() {
+    let mut table = "| type | what it does | key | meaning | without it |\n|---|---|---|---|---|\n".to_owned();
+    for kind in ActionType::of_files() {
+        let mut head = format!("`{}` | {}", kind.name, kind.about);
+        for row in kind.keys.iter().filter(|row| row.is_written()) {
+            let default = if row.required { "required" } else { row.default };
+            let _ = writeln!(table, "| {head} | `{}` | {} | {default} |", row.name, row.about);
+            head = "|".to_owned();
+        }
+    }
+    keep("the table of actions", &table);
+}
+
+/// Compares a generated part of the guide; writes it where that is wanted.
+fn keep(what: &str, table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hooks.md");
+    let begin = format!("<!-- {what}: generated, a test keeps it true -->\n");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{begin}{table}{END}{after}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &wanted).unwrap();
     }
     assert!(
         fs::read_to_string(&path).unwrap() == wanted,
-        "docs/hooks.md is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm-catalog --test it hook_keys"
+        "docs/hooks.md is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm-catalog --test it hook_keys -- --test-threads=1"
     );
 }

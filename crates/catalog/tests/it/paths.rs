@@ -3,13 +3,16 @@
 use std::fs;
 
 use ollm_protocol::ActionSpec;
+use ollm_protocol::hook::action::CommandSpec;
 
 use crate::world::{World, link};
 
 /// The command line of the one hook, with the hook folder as `@`.
 fn line(world: &World) -> (Vec<String>, Option<String>) {
     let folder = world.path("home/.ollm/hooks").to_string_lossy().into_owned();
-    let ActionSpec::Command { command, args, script } = world.hook().spec.action else { panic!("no command") };
+    let ActionSpec::Command(CommandSpec { command, args, script }) = world.hook().spec.action else {
+        panic!("no command")
+    };
     let short = |word: &str| word.replace(&folder, "@");
     let words = std::iter::once(&command).chain(&args).map(|word| short(word)).collect();
     (words, script.map(|script| short(&script.to_string_lossy())))

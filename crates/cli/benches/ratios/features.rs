@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, Facts, Registry};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::hook::{RateLimit, Requires};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
@@ -43,7 +44,7 @@ impl Lab {
         let trust = Trust::new(self.root.join(name).join("trusted-hooks.json"), SystemTime::now);
         let mut engine = Engine::new(trust, Environment::default());
         let command = self.no_op.display().to_string();
-        let action = ActionSpec::Command { command, args: Vec::new(), script: None };
+        let action = ActionSpec::Command(CommandSpec { command, args: Vec::new(), script: None });
         let spec = HookSpec { source: Source::User, ..HookSpec::new("plain", "before_tool", action) };
         engine.registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
         engine

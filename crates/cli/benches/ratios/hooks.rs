@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_engine::{Engine, Environment, trace};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
 use serde_json::json;
@@ -121,12 +122,12 @@ impl Lab {
             Environment { variables: std::env::vars_os().collect(), cwd: self.root.clone(), ..Environment::default() };
         let mut engine = Engine::new(Trust::new(approvals.clone(), SystemTime::now), environment);
         for index in 0..hooks {
-            let action = ActionSpec::Command {
+            let action = ActionSpec::Command(CommandSpec {
                 command: self.no_op.display().to_string(),
                 // Hooks that do the very same thing would run once.
                 args: vec![index.to_string()],
                 script: Some(self.no_op.clone()),
-            };
+            });
             let spec = HookSpec {
                 parallel,
                 source: Source::Workspace,

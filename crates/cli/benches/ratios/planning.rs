@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use ollm_engine::{Facts, Plan, Registry, Surroundings, plan, select};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules};
 
 use crate::measure::{median, timed};
@@ -18,7 +19,8 @@ pub(crate) fn crowd() -> Registry {
 }
 
 pub(crate) fn spec(index: usize, matcher: &str) -> HookSpec {
-    let action = ActionSpec::Command { command: "npx".into(), args: vec![index.to_string()], script: None };
+    let action =
+        ActionSpec::Command(CommandSpec { command: "npx".into(), args: vec![index.to_string()], script: None });
     let spec = HookSpec::new(format!("hook-{index}"), "before_tool", action);
     HookSpec { matcher: Some(matcher.to_owned()), ..spec }
 }

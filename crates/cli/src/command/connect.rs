@@ -143,7 +143,7 @@ fn scope(project: bool) -> Scope {
 }
 
 /// Our own program, which lines in settings name by its path.
-fn own_program(world: &World) -> Result<&Path, Failure> {
+pub(super) fn own_program(world: &World) -> Result<&Path, Failure> {
     let program = world.program.as_deref().filter(|program| program.is_file());
     program.ok_or_else(|| Failure::new(Kind::Environment, "it cannot be found out where this program is"))
 }

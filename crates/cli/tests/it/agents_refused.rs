@@ -28,6 +28,8 @@ const REFUSED: &[&str] = &[
     "ext set x a=b",
     "ext trust x",
     "ext uninstall x --yes",
+    "git-hook install",
+    "git-hook uninstall",
     "config migrate",
     "config set hooks.enabled false",
     "config unset hooks.enabled",
@@ -45,7 +47,7 @@ const REFUSED: &[&str] = &[
 #[rustfmt::skip]
 const FREE: &[&str] = &[
     "chat", "completions", "config get", "config path", "config show", "config validate", "demo", "doctor", "emit",
-    "ext info", "ext list", "ext new", "ext reload", "ext test", "ext validate", "hook convert", "hook list", "hook new", "hook plan",
+    "ext info", "ext list", "ext new", "ext reload", "ext test", "ext validate", "git-hook run", "git-hook status", "hook convert", "hook list", "hook new", "hook plan",
     "hook run", "hook show", "hook test", "hook trigger", "man", "mcp call", "mcp list", "mcp logs", "mcp prompts",
     "mcp resources", "mcp restart", "mcp start", "mcp status", "mcp stop", "mcp tools", "run", "schema",
     "session list", "session resume", "session show", "skill list", "skill run", "skill show", "trace last",

@@ -31,6 +31,7 @@ mod extensions;
 mod faults;
 mod forms;
 mod gates;
+mod git_hook;
 mod groups;
 mod hosts;
 mod in_place;

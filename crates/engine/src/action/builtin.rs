@@ -6,33 +6,45 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use ollm_protocol::{Builtin, Event, Hook, Verdict};
+use ollm_protocol::{Builtin, Event, Verdict};
+use serde_json::Value;
 
-use super::{Prepared, RemoteTask, Task, TaskReply};
+use super::{ActionContext, Prepared, RemoteTask, Run, Task, TaskReply};
 
 /// A call that may take only so long.
 #[derive(Debug)]
-pub(crate) struct TimedCall {
+struct TimedCall {
     builtin: Builtin,
     event: Event,
-    pub(crate) timeout: Duration,
+    timeout: Duration,
 }
 
-impl TimedCall {
-    pub(crate) fn run(&self) -> TaskReply {
+impl RemoteTask for TimedCall {
+    fn run(self: Box<Self>) -> TaskReply {
         verdict(&self.builtin, &self.event)
             .map_or_else(TaskReply::failed, |verdict| TaskReply::Decided(Box::new(verdict)))
     }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    fn hand_over(&self) -> Result<Value, String> {
+        Err("an async hook that is built in needs a process that lives on; remove `async`".to_owned())
+    }
 }
 
-pub(super) fn prepare(hook: &Hook, builtin: &Builtin, event: &Event) -> Prepared {
-    if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
-        let call = TimedCall { builtin: builtin.clone(), event: event.clone(), timeout: hook.timeout.value };
-        return Prepared::Task(Task::RemoteTask(RemoteTask::Builtin(Box::new(call))), Vec::new());
-    }
-    match verdict(builtin, event) {
-        Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
-        Err(why) => Prepared::Impossible(why.to_owned()),
+impl Run for Builtin {
+    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
+        let (hook, event) = (context.hook(), context.event);
+        if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
+            let call = TimedCall { builtin: self.clone(), event: event.clone(), timeout: hook.timeout.value };
+            return Prepared::Task(Task::Remote(Box::new(call)), Vec::new());
+        }
+        match verdict(self, event) {
+            Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
+            Err(why) => Prepared::Impossible(why.to_owned()),
+        }
     }
 }
 

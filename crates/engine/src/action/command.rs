@@ -5,31 +5,33 @@ use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
 use ollm_protocol::Hook;
+use ollm_protocol::hook::action::Program;
 use ollm_trust::Trusted;
 use serde_json::Value;
 
-use super::{Prepared, Task};
+use super::{ActionContext, Prepared, Run, Task};
 use crate::template;
 
-pub(super) fn prepare(
-    mut job: Job,
-    (program, args): (&str, &[String]),
-    trusted: &Trusted<Hook>,
-    scope: impl FnOnce() -> Value,
-) -> Prepared {
-    let args = match template::arguments(program, args) {
+impl Run for Program {
+    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
+        context.job().map_or_else(Prepared::Impossible, |job| with_arguments(job, self, context))
+    }
+}
+
+fn with_arguments(mut job: Job, program: &Program, context: &ActionContext<'_>) -> Prepared {
+    let args = match template::arguments(&program.program, &program.args) {
         Ok(args) => args,
         Err(error) => return Prepared::Impossible(error.to_string()),
     };
     // The scope copies the event; most hooks have no variables in their arguments.
-    let scope = if args.iter().any(|arg| arg.paths().next().is_some()) { scope() } else { Value::Null };
+    let scope = if args.iter().any(|arg| arg.paths().next().is_some()) { context.scope() } else { Value::Null };
     let mut warnings = Vec::new();
     for arg in &args {
         match arg.render_argument(&scope) {
             Ok(rendered) => {
                 // A value of the event stays what it is, also where it happens to name one of the hook's files.
                 let is_own = arg.paths().next().is_none();
-                job.args.push(if is_own { own(&rendered.text, trusted) } else { rendered.text.into() });
+                job.args.push(if is_own { own(&rendered.text, context.trusted) } else { rendered.text.into() });
                 warnings.extend(rendered.warnings);
             }
             Err(error) => return Prepared::Impossible(error.to_string()),

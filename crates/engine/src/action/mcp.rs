@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_protocol::{End, Hook};
+use ollm_protocol::End;
+use ollm_protocol::hook::action::McpSpec;
 use serde_json::{Map, Value};
 
-use super::{Prepared, RemoteTask, Task, TaskReply, limits};
+use super::{ActionContext, Prepared, RemoteTask, Run, Task, TaskReply, limits};
 use crate::template::{Template, TemplateWarning};
 
 /// Calls tools of MCP servers.
@@ -53,8 +54,8 @@ impl From<String> for ToolFailure {
 
 /// A call, and who makes it.
 #[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) what: ToolCall,
+struct Call {
+    what: ToolCall,
     caller: Arc<dyn ToolCaller>,
     cap: usize,
 }
@@ -76,12 +77,8 @@ impl Witness {
     }
 }
 
-impl Call {
-    pub(super) fn witness(&self) -> Witness {
-        Witness { caller: Arc::clone(&self.caller), server: self.what.server.clone() }
-    }
-
-    pub(super) fn run(self) -> TaskReply {
+impl RemoteTask for Call {
+    fn run(self: Box<Self>) -> TaskReply {
         match self.caller.call(&self.what) {
             Ok(text) if text.len() > self.cap => TaskReply::Something(Vec::new(), End::Overflowed(self.cap)),
             Ok(text) => TaskReply::Something(text.into_bytes(), End::Exited(0)),
@@ -89,26 +86,34 @@ impl Call {
             Err(ToolFailure { why, said }) => TaskReply::Failure(why, said.into_bytes()),
         }
     }
+
+    fn timeout(&self) -> Duration {
+        self.what.timeout
+    }
+
+    fn witness(&self) -> Option<Witness> {
+        Some(Witness { caller: Arc::clone(&self.caller), server: self.what.server.clone() })
+    }
+
+    fn hand_over(&self) -> Result<Value, String> {
+        Err("an async mcp hook needs a process that lives on; remove `async`".to_owned())
+    }
 }
 
-pub(super) fn prepare(
-    hook: &Hook,
-    (server, tool, args): (&str, &str, &Map<String, Value>),
-    tools: Option<&Arc<dyn ToolCaller>>,
-    scope: impl FnOnce() -> Value,
-) -> Prepared {
-    let Some(caller) = tools else {
-        let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
-        return Prepared::Impossible(why);
-    };
-    let mut warnings = Vec::new();
-    let mut args = args.clone();
-    let scope = scope();
-    args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
-    let limits = limits(hook);
-    let what = ToolCall { server: server.to_owned(), tool: tool.to_owned(), args, timeout: limits.timeout };
-    let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
-    Prepared::Task(Task::RemoteTask(RemoteTask::Call(Box::new(call))), warnings)
+impl Run for McpSpec {
+    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
+        let McpSpec { server, tool, args } = self.clone();
+        let Some(caller) = context.tools else {
+            let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
+            return Prepared::Impossible(why);
+        };
+        let (mut warnings, mut args, scope) = (Vec::new(), args, context.scope());
+        args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
+        let limits = limits(context.hook());
+        let what = ToolCall { server, tool, args, timeout: limits.timeout };
+        let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
+        Prepared::Task(Task::Remote(Box::new(call)), warnings)
+    }
 }
 
 /// Fills in the texts of a value, each on its own: what an event holds never becomes another argument.

@@ -1,17 +1,24 @@
 //! A line of shell: a value from an event reaches it by environment variable and never becomes shell text.
 
 use ollm_process::Job;
+use ollm_protocol::hook::action::ShellSpec;
 use serde_json::Value;
 
-use super::{Prepared, Task};
+use super::{ActionContext, Prepared, Run, Task};
 use crate::template::ShellTemplate;
 
-pub(super) fn prepare(mut job: Job, script: &str, scope: impl FnOnce() -> Value) -> Prepared {
-    let template = match ShellTemplate::parse(script) {
+impl Run for ShellSpec {
+    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
+        context.job().map_or_else(Prepared::Impossible, |job| with_line(job, &self.script, context))
+    }
+}
+
+fn with_line(mut job: Job, script: &str, context: &ActionContext<'_>) -> Prepared {
+    let template = match ShellTemplate::parse(&context.trusted.shell_line(script)) {
         Ok(template) => template,
         Err(error) => return Prepared::Impossible(error.to_string()),
     };
-    let scope = if template.paths().next().is_some() { scope() } else { Value::Null };
+    let scope = if template.paths().next().is_some() { context.scope() } else { Value::Null };
     match template.bind(&scope) {
         Ok(bound) => {
             job.arg0 = Some("sh".into());

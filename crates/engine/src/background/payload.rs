@@ -6,16 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job, Limits};
-use ollm_protocol::{Action, End, Event, EventKind, Hook, Output, dialect};
+use ollm_protocol::{End, Event, EventKind, Hook, Output, dialect};
 use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value, json};
 
-use crate::action::{RemoteTask, Task};
+use crate::action::{REMOTE_TASKS, Task, answers_by_status};
 use crate::report::{Process, Status};
 use crate::run::remains;
-
-#[cfg(feature = "http")]
-mod post;
 
 /// A longer error is cut.
 const LONGEST_TEXT: usize = 10 << 10;
@@ -43,13 +40,9 @@ pub struct Done {
 pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
     let task = match task {
         Task::Job(job) => json!({"job": write_job(job)}),
-        #[cfg(feature = "http")]
-        Task::RemoteTask(RemoteTask::HttpRequest(post)) => json!({"post": post::write(post)}),
-        Task::RemoteTask(RemoteTask::Call(_) | RemoteTask::Builtin(_)) => {
-            return Err("an async mcp hook needs a process that lives on; remove `async`".to_owned());
-        }
+        Task::Remote(task) => task.hand_over()?,
     };
-    let reads = !matches!(hook.action, Action::RunCommand { .. });
+    let reads = !answers_by_status(hook);
     let secret = hook.settings.iter().filter(|setting| setting.secret).map(|setting| &setting.name);
     let hides: Vec<&String> = hook.spec.pass_env.iter().chain(secret).collect();
     let payload = json!({
@@ -77,25 +70,20 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
     let reads = payload.get("reads")?.as_bool()?;
     let started = Instant::now();
     let task = payload.get("task")?;
-    let (end, failure, secrets, process) = match (task.get("job"), task.get("post")) {
-        (Some(job), _) => {
-            let job = read_job(job)?;
-            let secrets = secrets(&job.env, &hides);
-            let (limits, bytes) = (job.limits.clone(), job.stdin.len());
-            let outcome = children.run(job);
-            let (end, broken) = end(&outcome.end, &limits);
-            let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
-            let failure = if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
-            (end, broken.or(failure), secrets, remains(&outcome, bytes))
-        }
-        #[cfg(feature = "http")]
-        (None, Some(post)) => {
-            let post = post::read(post)?;
-            let secrets = post.headers.clone();
-            let said = post.run();
-            (said.end(), post::failure(&said, dialect, event), secrets, None)
-        }
-        _ => return None,
+    let (end, failure, secrets, process) = if let Some(job) = task.get("job") {
+        let job = read_job(job)?;
+        let secrets = secrets(&job.env, &hides);
+        let (limits, bytes) = (job.limits.clone(), job.stdin.len());
+        let outcome = children.run(job);
+        let (end, broken) = end(&outcome.end, &limits);
+        let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
+        let failure = if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
+        (end, broken.or(failure), secrets, remains(&outcome, bytes))
+    } else {
+        let task = REMOTE_TASKS.iter().find_map(|(name, read)| read(task.get(name)?))?;
+        let secrets = task.secrets();
+        let said = task.run();
+        (said.end(), said.read(dialect, event).failure, secrets, None)
     };
     let redactor = Redactor::new(secrets);
     Some(Done {
@@ -183,11 +171,11 @@ fn read_limits(limits: &Map<String, Value>) -> Option<Limits> {
 }
 
 /// Bytes as text, or as a list of numbers where they are none.
-fn bytes(text: &OsStr) -> Value {
+pub(crate) fn bytes(text: &OsStr) -> Value {
     text.to_str().map_or_else(|| text.as_bytes().into(), Value::from)
 }
 
-fn unbytes(value: &Value) -> Option<OsString> {
+pub(crate) fn unbytes(value: &Value) -> Option<OsString> {
     match value {
         Value::String(text) => Some(text.into()),
         Value::Array(numbers) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_protocol::{ActionSpec, Event, Hook, joined};
+use ollm_protocol::{Event, Hook, joined};
 use serde_json::{Map, Value, json};
 
 use crate::report::Report;
@@ -150,20 +150,5 @@ fn decision(report: &Report) -> &'static str {
         flow if !flow.continues() => "ask",
         _ if report.verdict.patch.is_empty() => "approve",
         _ => "modify",
-    }
-}
-
-/// What a hook runs, as declared.
-pub(super) fn command_of(hook: &Hook) -> String {
-    match &hook.spec.action {
-        ActionSpec::Command { command, args, .. } => {
-            std::iter::once(command).chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
-        }
-        ActionSpec::Shell { script } => script.clone(),
-        ActionSpec::AskAgent { .. } => "askAgent".to_owned(),
-        ActionSpec::RunCommand { line, .. } => line.clone(),
-        ActionSpec::Http { url, .. } => format!("POST {url}"),
-        ActionSpec::Mcp { server, tool, .. } => format!("{server}/{tool}"),
-        ActionSpec::Builtin(_) => "builtin".to_owned(),
     }
 }

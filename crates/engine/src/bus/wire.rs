@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ollm_protocol::{Event, Hook};
 
-use super::message::command_of;
 use super::{Bus, Matter, Message};
 use crate::report::{Report, Status};
 use ollm_trust::Trust;
@@ -34,7 +33,7 @@ impl Wire<'_> {
             let matter = Matter::HookStart {
                 hook: Arc::clone(hook),
                 hook_type: hook.dialect.spell(event.kind),
-                hook_command: command_of(hook),
+                hook_command: hook.spec.action.descriptor().summary(),
                 context: event.clone(),
             };
             self.tell(event, matter);
@@ -60,7 +59,7 @@ impl Wire<'_> {
 
 fn ended(report: &Report, event: &Event) -> Matter {
     let hook = Arc::clone(&report.hook);
-    let (hook_type, hook_command) = (hook.dialect.spell(event.kind), command_of(&hook));
+    let (hook_type, hook_command) = (hook.dialect.spell(event.kind), hook.spec.action.descriptor().summary());
     let result = Box::new(report.clone());
     match report.status {
         Status::Ok | Status::Blocked => Matter::HookComplete { hook, hook_type, hook_command, result },

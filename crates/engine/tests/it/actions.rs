@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_engine::{Status, ToolCall, ToolCaller, ToolFailure};
+use ollm_protocol::hook::action::{AskAgentSpec, McpSpec, RunCommandSpec};
 use ollm_protocol::{
     ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout, Verdict, placeholders,
 };
@@ -13,13 +14,13 @@ use serde_json::json;
 use crate::support::{PATIENCE, World, builtin, event, eventually, refuse, skipped, spoken, within};
 
 fn asks(id: &str, prompt: &str) -> HookSpec {
-    HookSpec::new(id, "before_tool", ActionSpec::AskAgent { prompt: prompt.to_owned() })
+    HookSpec::new(id, "before_tool", ActionSpec::AskAgent(AskAgentSpec { prompt: prompt.to_owned() }))
 }
 
 fn runs_line(id: &str, line: &str) -> HookSpec {
     let spans: Vec<_> = placeholders(line).map(|one| one.span).collect();
     let words = ollm_shell::split(line, &spans).unwrap();
-    let spec = HookSpec::new(id, "agentStop", ActionSpec::RunCommand { line: line.to_owned(), words });
+    let spec = HookSpec::new(id, "agentStop", ActionSpec::RunCommand(RunCommandSpec { line: line.to_owned(), words }));
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..spec }
 }
 
@@ -29,7 +30,7 @@ fn stop() -> Event {
 
 fn calls(id: &str, args: &serde_json::Value) -> HookSpec {
     let args = args.as_object().unwrap().clone();
-    let action = ActionSpec::Mcp { server: "git".to_owned(), tool: "check".to_owned(), args };
+    let action = ActionSpec::Mcp(McpSpec { server: "git".to_owned(), tool: "check".to_owned(), args });
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..HookSpec::new(id, "before_tool", action) }
 }
 
@@ -239,7 +240,10 @@ fn a_builtin_with_a_timeout_of_its_own_is_left_behind_and_its_failure_counts() {
 #[cfg(not(feature = "http"))]
 #[test]
 fn a_build_without_http_says_so_and_the_policy_of_the_hook_applies() {
-    let action = ActionSpec::Http { url: "https://example.com/".to_owned(), headers: Vec::new() };
+    let action = ActionSpec::Http(ollm_protocol::hook::action::HttpSpec {
+        url: "https://example.com/".to_owned(),
+        headers: Vec::new(),
+    });
     let report = World::new().run(spoken("gate", HookSpec::new("http", "before_tool", action)), &event());
     assert_eq!((report.status, report.verdict.flow), (Status::Failed, Flow::Block));
     let expected = "http hooks are not supported by this build, which lacks the feature `http`";

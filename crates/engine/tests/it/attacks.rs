@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Status};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, OnFailure, Origin, Source};
 use ollm_trust::{Term, Trust};
 
@@ -106,11 +107,11 @@ fn a08_a_script_behind_a_swapped_link_never_runs_evil_bytes() {
     world.script("b.sh", EVIL);
     by_a_link(&world, GOOD);
     let script = world.path("guard.sh");
-    let run_by_sh = ActionSpec::Command {
+    let run_by_sh = ActionSpec::Command(CommandSpec {
         command: "/bin/sh".to_owned(),
         args: vec![script.to_str().unwrap().to_owned()],
         script: Some(script.clone()),
-    };
+    });
     let spec = HookSpec { action: run_by_sh, ..file("guard", &script) };
     assert_raced(race(&world, guest(spec), by_a_link, ATTEMPTS / 4));
 }
@@ -208,7 +209,7 @@ impl Language {
     fn approved(&self, world: &mut World, inputs: Vec<PathBuf>) -> Arc<Hook> {
         let script = world.path("hooks").join(self.script.0);
         let args = vec![script.to_str().unwrap().to_owned()];
-        let action = ActionSpec::Command { command: self.program.to_owned(), args, script: Some(script) };
+        let action = ActionSpec::Command(CommandSpec { command: self.program.to_owned(), args, script: Some(script) });
         let origin = Origin { file: world.path("hooks/hooks.json"), line: 1, column: 1 };
         let hook = world.add(guest(HookSpec { action, inputs, origin, ..command("guard", self.program, &[]) }));
         world.approve(&hook);

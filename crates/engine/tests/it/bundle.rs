@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Source};
 use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, Term, Unready, extension_keys};
 
@@ -19,11 +20,11 @@ fn extension(world: &World) -> (PathBuf, HookSpec) {
     fs::write(root.join("data/word"), "one").unwrap();
     let script = "read word <\"$(dirname \"$0\")/data/word\"; printf '{\"continue\": true, \"systemMessage\": \"%s\"}' \"$word\"\n";
     fs::write(root.join("run.sh"), script).unwrap();
-    let action = ActionSpec::Command {
+    let action = ActionSpec::Command(CommandSpec {
         command: "sh".to_owned(),
         args: vec![root.join("run.sh").display().to_string()],
         script: Some(root.join("run.sh")),
-    };
+    });
     let spec = HookSpec {
         source: Source::Extension,
         extension: Some("ext".to_owned()),

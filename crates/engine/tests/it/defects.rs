@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ollm_engine::{Engine, Environment, Registry, Status};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{
     ActionSpec, Commands, Event, EventKind, Flow, Hook, HookError, HookSpec, Remedy, Rules, Source, Verdict,
 };
@@ -84,7 +85,7 @@ fn h07_another_command_line_needs_another_approval() {
     world.approve(&world.hook(base.clone()));
     let path = script.to_str().unwrap().to_owned();
     for (line, args) in [(path.clone(), vec!["--allow-all".to_owned()]), ("/bin/sh".to_owned(), vec![path])] {
-        let action = ActionSpec::Command { command: line, args, script: Some(script.clone()) };
+        let action = ActionSpec::Command(CommandSpec { command: line, args, script: Some(script.clone()) });
         let skip = world.engine.trusted(&world.hook(HookSpec { action, ..base.clone() })).unwrap_err();
         assert_eq!(skip.reason.name(), "modified");
     }
@@ -140,7 +141,7 @@ fn h12_every_way_to_run_a_hook_is_the_same() {
     let shell = HookSpec::new(
         "x",
         "before_tool",
-        ActionSpec::Command { command: "sh; rm -rf /".to_owned(), args: Vec::new(), script: None },
+        ActionSpec::Command(CommandSpec { command: "sh; rm -rf /".to_owned(), args: Vec::new(), script: None }),
     );
     assert!(matches!(Hook::new(shell, &Rules::default()), Err(HookError::Metacharacters(_))));
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Report, Status};
 use ollm_net::Network;
+use ollm_protocol::hook::action::HttpSpec;
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, LimitsSpec, Rules, Source, Timeout};
 use ollm_trust::Trust;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -78,7 +79,7 @@ fn ok(body: &str) -> String {
 }
 
 fn posts(url: &str) -> HookSpec {
-    let action = ActionSpec::Http { url: url.to_owned(), headers: Vec::new() };
+    let action = ActionSpec::Http(HttpSpec { url: url.to_owned(), headers: Vec::new() });
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..HookSpec::new("http", "before_tool", action) }
 }
 
@@ -375,7 +376,7 @@ fn headers_carry_passed_variables_which_are_never_shown() {
     let world = lab(&[("HOOK_AUTH", "hunter2hunter2")]);
     let headers = vec![("Authorization".to_owned(), "Bearer ${HOOK_AUTH}".to_owned())];
     let spec = HookSpec {
-        action: ActionSpec::Http { url: server.url(), headers },
+        action: ActionSpec::Http(HttpSpec { url: server.url(), headers }),
         pass_env: vec!["HOOK_AUTH".to_owned()],
         ..posts("https://x")
     };
@@ -399,7 +400,7 @@ fn a_hook_of_the_project_posts_nothing_before_it_is_approved() {
 
     // Another address is another hook.
     world.engine.registry.clear();
-    let moved = ActionSpec::Http { url: format!("{}&c=d", server.url()), headers: Vec::new() };
+    let moved = ActionSpec::Http(HttpSpec { url: format!("{}&c=d", server.url()), headers: Vec::new() });
     let moved = Hook::new(HookSpec { action: moved, ..hook.spec.clone() }, &Rules::default()).unwrap();
     world.engine.registry.register(moved).unwrap();
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("http", "modified")]);
@@ -410,7 +411,7 @@ fn a_credential_written_into_a_header_is_never_shown_either() {
     let echo = json!({"continue": true, "systemMessage": "you sent hunter2hunter2"}).to_string();
     let server = Server::saying(ok(&echo));
     let headers = vec![("Authorization".to_owned(), "Bearer hunter2hunter2".to_owned())];
-    let spec = HookSpec { action: ActionSpec::Http { url: server.url(), headers }, ..posts("https://x") };
+    let spec = HookSpec { action: ActionSpec::Http(HttpSpec { url: server.url(), headers }), ..posts("https://x") };
     let report = lab(&[]).run(spec, &event());
     assert_eq!(report.verdict.system_messages.len(), 1);
     assert!(!report.verdict.system_messages[0].contains("hunter2"), "{:?}", report.verdict.system_messages);

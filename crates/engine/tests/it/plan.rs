@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Plan};
+use ollm_protocol::hook::action::AskAgentSpec;
 use ollm_protocol::{
     ActionSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules, Source, Timeout,
     Variable, Verdict,
@@ -311,7 +312,7 @@ fn c09_a_tool_nobody_knows_reaches_only_hooks_for_everything() {
 fn a_plan_with_everything_in_it_runs_nothing() {
     let mut world = World::new();
     world.add(HookSpec { condition: Some("true".to_owned()), ..logs("one") });
-    let action = ActionSpec::AskAgent { prompt: "x".to_owned() };
+    let action = ActionSpec::AskAgent(AskAgentSpec { prompt: "x".to_owned() });
     world.add(HookSpec::new("two", "before_tool", action));
     let plan = world.engine.plan(&event());
     assert_eq!(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ollm_engine::{Status, summarise};
+use ollm_protocol::hook::action::ShellSpec;
 use ollm_protocol::{ActionSpec, Flow, HookSpec, OnFailure, Source};
 use serde_json::json;
 
@@ -194,7 +195,7 @@ fn a_gate_that_goes_on_has_no_opinion() {
 #[test]
 fn a_shell_hook_needs_no_file() {
     let world = World::new();
-    let action = ActionSpec::Shell { script: "echo no >&2; exit 2".to_owned() };
+    let action = ActionSpec::Shell(ShellSpec { script: "echo no >&2; exit 2".to_owned() });
     let report = world.run(spoken("agent", HookSpec { action, ..sh("x", "") }), &event());
     assert_eq!((report.status, report.verdict.reasons), (Status::Blocked, vec!["no".to_owned()]));
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ollm_engine::{Facts, Reason, Registry, Requirement, Skip, Surroundings, plan, select};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{
     ActionSpec, Event, EventKind, Hook, HookSpec, Layer, OnFailure, Priority, Reach, Requires, Rules, Source,
 };
@@ -122,8 +123,11 @@ fn world() -> impl Strategy<Value = World> {
 
 impl Says {
     fn spec(&self, index: usize) -> HookSpec {
-        let action =
-            ActionSpec::Command { command: "npx".to_owned(), args: vec![self.command.to_owned()], script: None };
+        let action = ActionSpec::Command(CommandSpec {
+            command: "npx".to_owned(),
+            args: vec![self.command.to_owned()],
+            script: None,
+        });
         let text = |text: Option<&str>| text.map(str::to_owned);
         HookSpec {
             events: self.events.iter().map(|&event| event.to_owned()).collect(),

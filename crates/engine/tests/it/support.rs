@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Outcome, Report, Status};
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict};
 use ollm_trust::Trust;
 use ollm_trust::{Approval, approve_all};
@@ -134,17 +135,17 @@ pub(crate) fn event() -> Event {
 pub(crate) fn command(id: &str, program: impl AsRef<Path>, args: &[&str]) -> HookSpec {
     let command = program.as_ref().to_str().unwrap().to_owned();
     let args = args.iter().map(|&arg| arg.to_owned()).collect();
-    let action = ActionSpec::Command { command, args, script: None };
+    let action = ActionSpec::Command(CommandSpec { command, args, script: None });
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..HookSpec::new(id, "before_tool", action) }
 }
 
 /// A hook that starts a script file.
 pub(crate) fn file(id: &str, path: &Path) -> HookSpec {
-    let action = ActionSpec::Command {
+    let action = ActionSpec::Command(CommandSpec {
         command: path.to_str().unwrap().to_owned(),
         args: Vec::new(),
         script: Some(path.to_owned()),
-    };
+    });
     HookSpec { action, ..command(id, path, &[]) }
 }
 

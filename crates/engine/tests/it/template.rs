@@ -3,6 +3,7 @@
 use std::fs;
 
 use ollm_engine::Status;
+use ollm_protocol::hook::action::ShellSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec};
 use serde_json::json;
 
@@ -26,7 +27,7 @@ fn with_path(value: &str) -> Event {
 }
 
 fn shell(line: &str) -> HookSpec {
-    let action = ActionSpec::Shell { script: line.to_owned() };
+    let action = ActionSpec::Shell(ShellSpec { script: line.to_owned() });
     spoken("agent", HookSpec { action, ..sh("x", "") })
 }
 

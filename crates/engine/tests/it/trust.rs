@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use ollm_engine::Skip;
+use ollm_protocol::hook::action::{CommandSpec, ShellSpec};
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, OnFailure, Origin, Priority, Source, Timeout};
 use ollm_trust::{Approvable, Standing, Untrusted};
 
@@ -29,7 +30,7 @@ fn why(world: &World, hook: &Arc<Hook>) -> Option<&'static str> {
 
 fn args(spec: &mut HookSpec) -> &mut Vec<String> {
     match &mut spec.action {
-        ActionSpec::Command { args, .. } => args,
+        ActionSpec::Command(CommandSpec { args, .. }) => args,
         other => panic!("{other:?}"),
     }
 }
@@ -137,7 +138,7 @@ fn a_change_of_anything_that_decides_what_happens_ends_the_approval() {
     let changes: [Change<'_>; 21] = [
         ("args", &|spec| args(spec).push("--force".to_owned())),
         ("command", &|spec| match &mut spec.action {
-            ActionSpec::Command { command, .. } => *command = "/bin/true".to_owned(),
+            ActionSpec::Command(CommandSpec { command, .. }) => *command = "/bin/true".to_owned(),
             _ => panic!(),
         }),
         ("event", &|spec| spec.events = vec!["after_tool".to_owned()]),
@@ -195,7 +196,7 @@ fn another_interpreter_earlier_on_the_path_ends_the_approval() {
     let path = format!("{}:/usr/bin:/bin", early.path().display());
     let world = World::with(&[("PATH", &path)]);
     let mut spec = HookSpec { source: Source::Workspace, ..sh("x", "echo '{\"continue\":true}'") };
-    if let ActionSpec::Command { command, .. } = &mut spec.action {
+    if let ActionSpec::Command(CommandSpec { command, .. }) = &mut spec.action {
         *command = "sh".to_owned();
     }
     let hook = world.hook(spec);
@@ -242,7 +243,10 @@ fn hooks_without_a_script_are_approved_by_their_text() {
     let base = HookSpec { source: Source::Workspace, origin, ..spoken("agent", sh("x", "exit 0")) };
     for (action, other) in [
         (base.action.clone(), sh("x", "exit 1").action),
-        (ActionSpec::Shell { script: "exit 0".to_owned() }, ActionSpec::Shell { script: "exit 1".to_owned() }),
+        (
+            ActionSpec::Shell(ShellSpec { script: "exit 0".to_owned() }),
+            ActionSpec::Shell(ShellSpec { script: "exit 1".to_owned() }),
+        ),
     ] {
         let hook = world.hook(HookSpec { action, ..base.clone() });
         world.approve(&hook);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_engine::Engine;
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, Source};
 use ollm_trust::{Term, Trust, Untrusted};
 use proptest::prelude::*;
@@ -94,7 +95,7 @@ impl Machine {
         let (script, input) = (self.world.path("guard.sh"), self.world.path("rules"));
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         let args = vec![text(&script), self.content.argument.to_string(), text(&input)];
-        let action = ActionSpec::Command { command: "/bin/sh".to_owned(), args, script: Some(script) };
+        let action = ActionSpec::Command(CommandSpec { command: "/bin/sh".to_owned(), args, script: Some(script) });
         HookSpec { action, source: Source::Workspace, inputs: vec![input], ..command("guard", "/bin/sh", &[]) }
     }
 
@@ -244,7 +245,7 @@ proptest! {
             let id = format!("hook-{number}");
             let script = world.file(&format!("{id}.sh"), format!("echo {id} >>log\n"));
             let path = script.to_str().unwrap().to_owned();
-            let action = ActionSpec::Command { command: "/bin/sh".to_owned(), args: vec![path], script: Some(script) };
+            let action = ActionSpec::Command(CommandSpec { command: "/bin/sh".to_owned(), args: vec![path], script: Some(script) });
             let added = world.add(HookSpec { action, source: hook.source, ..command(&id, "/bin/sh", &[]) });
             if hook.approved {
                 world.approve(&added);

@@ -12,6 +12,7 @@ const VERBS: &[(&str, &[&str])] = &[
     ("connect", &[]),
     ("disconnect", &[]),
     ("import", &[]),
+    ("git-hook", &["install", "uninstall"]),
 ];
 
 /// An agent that runs our own command line to approve or switch off its guards.

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::key::HOOK_KEYS;
-use super::{Action, ActionSpec, Hook, LimitsSpec, Timeout};
+use super::{Hook, LimitsSpec, Timeout};
 
 impl Hook {
     /// Every key that changes what the hook does, as its row says, independent of where in its file it stands.
@@ -16,23 +16,6 @@ impl Hook {
         let parts = HOOK_KEYS.iter().filter_map(|key| Some((key.name.to_owned(), key.part(self)?)));
         let broken = self.broken.as_deref().map(|why| ("broken".to_owned(), why.into()));
         Value::Object(parts.chain(broken).collect())
-    }
-}
-
-pub(super) fn action(valid: &Action, declared: &ActionSpec) -> Value {
-    match declared {
-        ActionSpec::Command { command, args, script } => {
-            json!({"command": command, "args": args, "script": script.as_deref().map(path)})
-        }
-        ActionSpec::Shell { script } => json!({"shell": script}),
-        ActionSpec::AskAgent { prompt } => json!({"askAgent": prompt}),
-        ActionSpec::RunCommand { line, .. } => {
-            let script = if let Action::RunCommand { script, .. } = valid { script.as_deref().map(path) } else { None };
-            json!({"runCommand": line, "script": script})
-        }
-        ActionSpec::Http { url, headers } => json!({"http": url, "headers": headers}),
-        ActionSpec::Mcp { server, tool, args } => json!({"mcp": server, "tool": tool, "args": args}),
-        ActionSpec::Builtin(_) => json!("builtin"),
     }
 }
 

@@ -53,9 +53,14 @@ pub enum HookError {
         "runCommand is only for promptSubmit (before_agent) and agentStop (after_agent), not for {0}; use askAgent there, or a `command`"
     )]
     NotForEvent(&'static str),
-    /// A prompt, server or tool without a name.
-    #[error("`{0}` of the action is empty")]
-    Empty(&'static str),
+    /// A key of the action whose value cannot be used.
+    #[error("`{key}` of the action {why}")]
+    Key {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with its value, and the way out.
+        why: String,
+    },
     /// The address of an `http` action cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -74,6 +79,11 @@ pub enum HookError {
 }
 
 impl HookError {
+    /// A key of the action without a value.
+    pub(super) fn empty(key: &'static str) -> HookError {
+        HookError::Key { key, why: "is empty".to_owned() }
+    }
+
     /// The key of the hook entry that is at fault.
     pub fn field(&self) -> &'static str {
         match self {
@@ -85,7 +95,8 @@ impl HookError {
             | HookError::NotAllowed { .. }
             | HookError::ReadsEvent(_)
             | HookError::NoCommand => "command",
-            HookError::NotForEvent(_) | HookError::Empty(_) => "action",
+            HookError::NotForEvent(_) => "action",
+            HookError::Key { key, .. } => key,
             HookError::Endpoint(error) => error.field(),
             HookError::Pattern(_) => "filePatterns",
             HookError::NeverRuns(_) => "rateLimit",

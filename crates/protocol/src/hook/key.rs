@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::definition::{action, limits, path, seconds};
+use super::action::command::{ARGS, COMMAND};
+use super::action::definition;
+use super::definition::{limits, path, seconds};
 use super::{Hook, HookSpec, OnFailure, Priority, Reach, Timeout};
 use crate::dialect::{self, Dialect};
 
@@ -21,6 +23,8 @@ pub struct HookKey {
     pub about: &'static str,
     /// What holds without it.
     pub default: &'static str,
+    /// Whether there is nothing without it.
+    pub required: bool,
     /// What it holds, and where that goes.
     pub kind: KeyKind,
     /// Why this version cannot do what it asks for, if it cannot; who sets it is told so.
@@ -36,8 +40,10 @@ pub struct HookKey {
 pub enum KeyKind {
     /// It is no key of an entry: the place of the entry says it.
     Place,
-    /// It says what the hook does, together with others.
+    /// It says what the hook does: a map with a type, and the keys of that type.
     Action,
+    /// It says nothing: other agents write it.
+    CommandType,
     /// Text.
     Text(Text, fn(&mut HookSpec, String)),
     /// True or false.
@@ -48,8 +54,14 @@ pub enum KeyKind {
     Services(fn(&mut HookSpec, Vec<String>)),
     /// Patterns of files, at least one.
     Patterns(fn(&mut HookSpec, Vec<String>)),
+    /// A line that is split into words without a shell, and its words.
+    Line(fn(&mut HookSpec, String, Vec<String>)),
     /// Variables and their values.
     Variables(fn(&mut HookSpec, Vec<(String, String)>)),
+    /// Headers and their values.
+    Headers(fn(&mut HookSpec, Vec<(String, String)>)),
+    /// A map with any keys.
+    Object(fn(&mut HookSpec, Map<String, Value>)),
     /// Files of the hook's folder.
     Files(fn(&mut HookSpec, Vec<PathBuf>)),
     /// A number in the unit of the dialect, or text with a unit.
@@ -133,6 +145,11 @@ impl HookKey {
         find(HOOK_KEYS, name)
     }
 
+    /// Whether a file can have it.
+    pub fn is_written(&self) -> bool {
+        !matches!(self.kind, KeyKind::Place)
+    }
+
     /// Whether this key leaves open that two hooks do the same.
     pub fn is_same(&self, one: &Hook, other: &Hook) -> bool {
         match self.same {
@@ -157,18 +174,19 @@ pub fn find(keys: &'static [HookKey], name: &str) -> Option<&'static HookKey> {
 }
 
 /// A row of which only people make anything.
-const ROW: HookKey = HookKey {
+pub(super) const ROW: HookKey = HookKey {
     name: "",
     aliases: &[],
     about: "",
     default: "none",
+    required: false,
     kind: KeyKind::Place,
     unhonoured: None,
     approved: Approved::No,
     same: Same::Anyway,
 };
 
-const fn text(expected: &'static str, form: TextForm) -> Text {
+pub(super) const fn text(expected: &'static str, form: TextForm) -> Text {
     Text { expected, form, for_people: false }
 }
 
@@ -224,29 +242,16 @@ pub const HOOK_KEYS: &[HookKey] = &[
         about: "What it does, where that is not starting a program: a map with a `type`",
         kind: KeyKind::Action,
         // Which programs are one is a fact that the engine knows.
-        approved: Approved::Part(|hook| action(&hook.action, &hook.spec.action)),
+        approved: Approved::Part(definition),
         ..ROW
     },
-    HookKey {
-        name: "command",
-        about: "The program: absolute, relative to this file's folder, or an interpreter; no shell characters",
-        default: "required, or an `action`",
-        kind: KeyKind::Action,
-        approved: Approved::InAction,
-        ..ROW
-    },
-    HookKey {
-        name: "args",
-        about: "Its arguments, which may hold templates; a relative script is found beside this file",
-        kind: KeyKind::Action,
-        approved: Approved::InAction,
-        ..ROW
-    },
+    HookKey { default: "required, or an `action`", required: false, approved: Approved::InAction, ..COMMAND },
+    HookKey { approved: Approved::InAction, ..ARGS },
     HookKey {
         name: "type",
         about: "What kind of hook it is; other agents write it",
         default: "`command`",
-        kind: KeyKind::Action,
+        kind: KeyKind::CommandType,
         approved: Approved::InAction,
         ..ROW
     },

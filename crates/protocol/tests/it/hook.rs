@@ -5,18 +5,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ollm_protocol::hook::WHITELIST;
+use ollm_protocol::hook::action::{AskAgentSpec, CommandSpec, HttpSpec, McpSpec, RunCommandSpec, ShellSpec};
 use ollm_protocol::{
     ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
     RateLimit, Reach, Requires, Rules, Setting, Source, Subject, Timeout, Verdict,
 };
 
 fn command(command: &str) -> ActionSpec {
-    ActionSpec::Command { command: command.to_owned(), args: vec!["guard.py".to_owned()], script: None }
+    ActionSpec::Command(CommandSpec { command: command.to_owned(), args: vec!["guard.py".to_owned()], script: None })
 }
 
 /// A line without quotes, and its words.
 fn run_command(line: &str) -> ActionSpec {
-    ActionSpec::RunCommand { line: line.to_owned(), words: line.split_whitespace().map(str::to_owned).collect() }
+    ActionSpec::RunCommand(RunCommandSpec {
+        line: line.to_owned(),
+        words: line.split_whitespace().map(str::to_owned).collect(),
+    })
 }
 
 fn spec() -> HookSpec {
@@ -37,7 +41,7 @@ fn on(events: &[&str]) -> HookSpec {
 
 #[test]
 fn each_error_names_its_field() {
-    let shell = |script: &str| ActionSpec::Shell { script: script.to_owned() };
+    let shell = |script: &str| ActionSpec::Shell(ShellSpec { script: script.to_owned() });
     for (spec, field, message) in [
         (on(&["before_tols"]), "event", "unknown event `before_tols`; did you mean `before_tool`?"),
         (on(&[]), "event", "no event is named"),
@@ -218,7 +222,11 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
     let acting = |action: ActionSpec| HookSpec { action, ..spec() };
     let python = |args: &[&str], script: Option<&str>| {
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
-        acting(ActionSpec::Command { command: "python3".to_owned(), args, script: script.map(PathBuf::from) })
+        acting(ActionSpec::Command(CommandSpec {
+            command: "python3".to_owned(),
+            args,
+            script: script.map(PathBuf::from),
+        }))
     };
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let requiring = |commands: &[&str], files: &[&str], services: &[&str]| {
@@ -232,11 +240,11 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
     };
     let http = |url: &str, headers: &[(&str, &str)]| {
         let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        acting(ActionSpec::Http { url: url.to_owned(), headers })
+        acting(ActionSpec::Http(HttpSpec { url: url.to_owned(), headers }))
     };
     let mcp = |server: &str, tool: &str, value: &str| {
         let args = serde_json::Map::from_iter([("a".to_owned(), value.into())]);
-        acting(ActionSpec::Mcp { server: server.to_owned(), tool: tool.to_owned(), args })
+        acting(ActionSpec::Mcp(McpSpec { server: server.to_owned(), tool: tool.to_owned(), args }))
     };
     let different = vec![
         spec(),
@@ -251,7 +259,7 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
         python(&["guard.py --fast"], None),
         python(&["guard.py"], Some("/a/guard.py")),
         python(&["guard.py"], Some("/b/guard.py")),
-        acting(ActionSpec::Shell { script: "python3 guard.py".to_owned() }),
+        acting(ActionSpec::Shell(ShellSpec { script: "python3 guard.py".to_owned() })),
         HookSpec { dialect: Some("gate".to_owned()), ..spec() },
         HookSpec { timeout: Some(Timeout::Bare(5.0)), ..spec() },
         HookSpec { timeout: Some(Timeout::Exact(Duration::from_secs(5))), ..spec() },
@@ -287,8 +295,8 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
         requiring(&[], &[], &["git:1"]),
         HookSpec { reach: Some(Reach::Main), ..spec() },
         HookSpec { reach: Some(Reach::All), ..spec() },
-        acting(ActionSpec::AskAgent { prompt: "python3 guard.py".to_owned() }),
-        acting(ActionSpec::AskAgent { prompt: "x".to_owned() }),
+        acting(ActionSpec::AskAgent(AskAgentSpec { prompt: "python3 guard.py".to_owned() })),
+        acting(ActionSpec::AskAgent(AskAgentSpec { prompt: "x".to_owned() })),
         on_stop("node a.js", "/a/hooks.json"),
         on_stop("node b.js", "/a/hooks.json"),
         on_stop("node a.js", "/b/hooks.json"),
@@ -372,10 +380,14 @@ fn a_condition_that_cannot_be_read_stays_with_the_hook() {
 fn what_cannot_be_meant_is_refused_with_its_field() {
     let acting = |action: ActionSpec| HookSpec { action, ..spec() };
     let http = |url: &str, name: &str, value: &str| {
-        acting(ActionSpec::Http { url: url.to_owned(), headers: vec![(name.to_owned(), value.to_owned())] })
+        acting(ActionSpec::Http(HttpSpec { url: url.to_owned(), headers: vec![(name.to_owned(), value.to_owned())] }))
     };
     let mcp = |server: &str, tool: &str| {
-        acting(ActionSpec::Mcp { server: server.to_owned(), tool: tool.to_owned(), args: serde_json::Map::new() })
+        acting(ActionSpec::Mcp(McpSpec {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            args: serde_json::Map::new(),
+        }))
     };
     let services = |service: &str| HookSpec {
         requires: Requires { services: vec![service.to_owned()], ..Requires::default() },
@@ -392,11 +404,11 @@ fn what_cannot_be_meant_is_refused_with_its_field() {
         (services("::1:80"), "requires", "::1:80"),
         (services("a:0"), "requires", "a:0"),
         (services("http://a:80"), "requires", "http://a:80"),
-        (acting(ActionSpec::AskAgent { prompt: " ".to_owned() }), "action", "prompt"),
+        (acting(ActionSpec::AskAgent(AskAgentSpec { prompt: " ".to_owned() })), "prompt", "prompt"),
         (http("ftp://a", "A", "b"), "url", "ftp://a"),
         (http("https://a", "A", "${TOKEN}"), "headers", "passEnv"),
-        (mcp("", "b"), "action", "server"),
-        (mcp("a", ""), "action", "tool"),
+        (mcp("", "b"), "server", "server"),
+        (mcp("a", ""), "tool", "tool"),
     ] {
         let (at, message) = complaint(spec);
         assert!(at == field && message.contains(word), "{at}: {message}");
@@ -427,8 +439,11 @@ fn a_word_that_stands_for_a_path_that_is_no_text_means_that_file_and_no_other() 
     let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
     let (script, input) = (path(b"/odd\xff/guard.py"), path(b"/odd\xff/rules"));
     let word = script.to_string_lossy().into_owned();
-    let action =
-        ActionSpec::Command { command: "python3".to_owned(), args: vec![word.clone()], script: Some(script.clone()) };
+    let action = ActionSpec::Command(CommandSpec {
+        command: "python3".to_owned(),
+        args: vec![word.clone()],
+        script: Some(script.clone()),
+    });
     let with = |inputs: Vec<PathBuf>| hook(HookSpec { inputs, ..HookSpec::new("x", "before_tool", action.clone()) });
     let one = with(vec![input.clone(), "/plain".into()]);
     assert_eq!(one.own_file(&word), Some(script.as_path()));

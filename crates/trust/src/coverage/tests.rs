@@ -2,6 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Hook};
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ fn what_a_link_of_the_project_leads_to_is_covered_and_runs_from_the_copy() {
         ("script", |project| {
             let script = project.root.join("tool.sh");
             let command = script.display().to_string();
-            project.hook(ActionSpec::Command { command, args: Vec::new(), script: Some(script) }, &[])
+            project.hook(ActionSpec::Command(CommandSpec { command, args: Vec::new(), script: Some(script) }), &[])
         }),
         ("program", |project| project.command(&project.root.join("tool.sh").display().to_string(), &[])),
         ("argument", |project| project.command("sh", &["tool.sh"])),

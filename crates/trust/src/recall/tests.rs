@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
+use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Hook};
 
 use super::*;
@@ -17,7 +18,7 @@ fn project() -> (Project, Arc<Hook>) {
     project.file("lib/words.sh", "echo words\n");
     let input = project.file("rules.txt", "rules");
     let command = script.display().to_string();
-    let action = ActionSpec::Command { command, args: Vec::new(), script: Some(script) };
+    let action = ActionSpec::Command(CommandSpec { command, args: Vec::new(), script: Some(script) });
     let hook = project.hook(action, &[&input]);
     project.approve(&hook);
     (project, hook)

@@ -6,6 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::hook::action::{AskAgentSpec, CommandSpec, ShellSpec};
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Origin, Rules, Source};
 use ollm_trust::{Approvable, ExtensionFolder, Standing, Trust, TrustContext};
 use tempfile::TempDir;
@@ -27,15 +28,15 @@ fn hook(name: &str, action: ActionSpec) -> HookSpec {
 }
 
 fn command(command: &str, args: &[&str], script: Option<PathBuf>) -> ActionSpec {
-    ActionSpec::Command {
+    ActionSpec::Command(CommandSpec {
         command: command.to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         script,
-    }
+    })
 }
 
 fn shell(line: &str) -> ActionSpec {
-    ActionSpec::Shell { script: line.to_owned() }
+    ActionSpec::Shell(ShellSpec { script: line.to_owned() })
 }
 
 fn hooks() -> Vec<Hook> {
@@ -47,7 +48,7 @@ fn hooks() -> Vec<Hook> {
         hook("no-file", shell("exit 0")),
         HookSpec { inputs: vec![project().join("rules.txt")], ..hook("inputs", shell("cat rules.txt")) },
         HookSpec { env: vec![("ENV".into(), "scripts/lib.sh".into())], ..hook("variable", shell("exit 0")) },
-        hook("prompt", ActionSpec::AskAgent { prompt: "look at it".to_owned() }),
+        hook("prompt", ActionSpec::AskAgent(AskAgentSpec { prompt: "look at it".to_owned() })),
     ];
     specs.into_iter().map(|spec| Hook::new(spec, &Rules::default()).unwrap()).collect()
 }

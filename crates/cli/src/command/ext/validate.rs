@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ollm_app::scaffold::{HOOKS, Language};
 use ollm_app::{App, World, cases};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
-use ollm_protocol::{Action, Hook};
+use ollm_protocol::{Hook, Needs};
 use ollm_shell::shell_word;
 use ollm_store::{TreeLimits, digest_tree};
 
@@ -70,7 +70,7 @@ fn files(extension: &Extension) -> Vec<Problem> {
     let missing = extension.hooks.iter().filter_map(|hook| {
         let script = hook.script().filter(|script| !script.exists())?;
         // A program may have to be built first; a script is there or is not.
-        let built = matches!(&hook.action, Action::Command { program, .. } if Path::new(program) == script);
+        let built = matches!(hook.spec.action.needs(), Needs::Program { program, .. } if Path::new(program) == script);
         let severity = if built { Severity::Warning } else { Severity::Error };
         let (does, help) = if built { ("is not built yet", build(extension, hook)) } else { ("does not exist", None) };
         let help = Some(help.unwrap_or_else(|| ABSENT.to_owned()));
@@ -79,7 +79,7 @@ fn files(extension: &Extension) -> Vec<Problem> {
         Some(extension.at_hook(&hook.spec.name, script, problem))
     });
     let unready = extension.hooks.iter().filter_map(|hook| {
-        let Action::Command { program, .. } = &hook.action else { return None };
+        let Needs::Program { program, .. } = hook.spec.action.needs() else { return None };
         let problem = not_executable(&format!("hook `{}`", hook.spec.name), Path::new(program), extension)?;
         Some(extension.at_hook(&hook.spec.name, Path::new(program), problem))
     });

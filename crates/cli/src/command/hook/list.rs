@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, World, git_hook};
 use ollm_catalog::{Positions, Undeclared};
-use ollm_protocol::{Action, Hook};
+use ollm_protocol::Hook;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -18,6 +18,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = App::load(world, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
     world.tell_notices(output);
+    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), world) {
+        output.tell(&note);
+    }
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
     }
@@ -72,16 +75,7 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
 }
 
 pub(super) fn action(hook: &Hook) -> &'static str {
-    match hook.action {
-        Action::Command { .. } => "command",
-        Action::Shell { .. } => "shell",
-        Action::AskAgent { .. } => "askAgent",
-        Action::RunCommand { .. } => "runCommand",
-        Action::Http { .. } => "http",
-        Action::Mcp { .. } => "mcp",
-        Action::Builtin(_) if hook.broken.is_some() => "none",
-        Action::Builtin(_) => "builtin",
-    }
+    if hook.broken.is_some() { "none" } else { hook.spec.action.kind().name }
 }
 
 /// All hooks as a table.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, World, git_hook};
 use ollm_catalog::Positions;
 use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
@@ -28,6 +28,10 @@ pub(super) fn run(
     let Plan { event, stages, mut skipped } = app.engine.plan(&event);
     let name = event.name();
     let stages = runnable(stages, &app, &mut skipped);
+    let planned = stages.iter().flatten().map(|step| &*step.hook);
+    if let Some(note) = git_hook::waits_in_vain(planned, world) {
+        output.tell(&note);
+    }
     if as_json {
         return output.pretty_json(&to_json(name, &stages, &skipped));
     }

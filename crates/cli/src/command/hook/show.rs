@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, World, git_hook};
 use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
@@ -66,6 +66,9 @@ pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
     let hook = app.hook(id)?;
+    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), world) {
+        output.tell(&note);
+    }
     let hooks = match &hook.spec.group {
         Some(group) => trust::group::members(group, &app),
         None => vec![Arc::clone(&hook)],

@@ -81,6 +81,19 @@ fn what_contradicts_the_permissions_of_a_manifest_is_refused() {
 }
 
 #[test]
+fn a_program_of_an_extension_that_cannot_be_started_is_told_whatever_action_starts_it() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/extensions/one/tool", "#!/bin/sh\n");
+    let tool = lab.home.join(".ollm/extensions/one/tool").display().to_string();
+    for action in [json!({"type": "command", "command": tool}), json!({"type": "runCommand", "command": tool})] {
+        let hooks = json!({"after_agent": [{"name": "tool", "action": action}]});
+        extension(&lab, "home", "one", QUIET, &json!({"hooks": hooks}));
+        let ran = lab.run(&["ext", "validate", "one"]);
+        assert!(ran.code == 1 && ran.stderr.contains("tool, which is not executable"), "{action}: {ran:?}");
+    }
+}
+
+#[test]
 fn every_new_extension_is_valid_and_its_cases_pass() {
     let lab = Lab::new();
     for language in ["sh", "python", "node"] {

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use ollm_net::Network;
 use ollm_protocol::hook::Endpoint;
-use ollm_protocol::{Dialect, EventKind, Output};
 use serde_json::{Map, Value, json};
 
-use super::{bytes, unbytes};
-use crate::action::TaskReply;
-use crate::action::http::HttpRequest;
+use super::request::HttpRequest;
+use crate::action::RemoteTask;
+use crate::background::{bytes, unbytes};
+
+/// What it is called on the way.
+pub(in crate::action) const NAME: &str = "post";
 
 pub(super) fn write(post: &HttpRequest) -> Value {
     let network = post.network.variables().map(|(name, value)| (name.to_owned(), bytes(value)));
-    json!({
+    json!({NAME: {
         "url": post.endpoint.url,
         "headers": post.headers,
         "body": bytes(OsStr::from_bytes(&post.body)),
@@ -23,21 +25,14 @@ pub(super) fn write(post: &HttpRequest) -> Value {
         "network": network.collect::<Map<_, _>>(),
         "timeout": post.timeout.as_secs_f64(),
         "cap": post.cap,
-    })
+    }})
 }
 
-/// What went wrong with a request that was made.
-pub(super) fn failure(said: &TaskReply, dialect: &dyn Dialect, event: EventKind) -> Option<String> {
-    match said {
-        TaskReply::Failure(why, _) | TaskReply::Overdue(_, why) => Some(why.clone()),
-        TaskReply::Nothing | TaskReply::Decided(_) => None,
-        TaskReply::Something(body, end) => {
-            dialect.read_verdict(event, &Output { end: *end, stdout: body, stderr: b"" }).failure
-        }
-    }
+pub(in crate::action) fn read(value: &Value) -> Option<Box<dyn RemoteTask>> {
+    Some(Box::new(request(value)?))
 }
 
-pub(super) fn read(value: &Value) -> Option<HttpRequest> {
+fn request(value: &Value) -> Option<HttpRequest> {
     let texts = |value: &Value| {
         value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect::<Option<Vec<_>>>()
     };
@@ -72,7 +67,7 @@ mod tests {
             cap: 7,
         };
         let written = write(&post);
-        assert_eq!(written["network"].as_object().unwrap().len(), 3);
-        assert_eq!(write(&read(&written).unwrap()), written);
+        assert_eq!(written[NAME]["network"].as_object().unwrap().len(), 3);
+        assert_eq!(write(&request(&written[NAME]).unwrap()), written);
     }
 }

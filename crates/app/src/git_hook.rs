@@ -1,0 +1,284 @@
+//! The line in a repository's `commit-msg` hook by which commits become events: where it stands, putting it there beside what
+//! is there already, and taking it out again.
+//!
+//! Git is asked, never imitated, but only for what it reads: nothing that the repository's own configuration names (a pager,
+//! a file system monitor, an external diff) is run.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ollm_process::{Children, End, Job, Limits, find_program};
+use ollm_protocol::{Event, EventKind, Hook};
+use ollm_shell::shell_word;
+use ollm_store::{read_bounded, replace_through_links};
+use serde_json::Value;
+
+use crate::error::{AppError, ErrorKind};
+use crate::world::World;
+
+/// What our line begins with.
+const LOOK: &str = "if command -v ";
+/// By this our line is known; nothing else is ours.
+const MARK: &str = "# ollm git-hook";
+/// What stands behind it in a script that was not there before.
+const MADE: &str = " made this file";
+/// What git calls the hook that may refuse a commit and knows its message.
+const HOOK: &str = "commit-msg";
+/// A longer script or message is nobody's.
+const LONGEST: u64 = 1 << 20;
+/// From here on an editor shows what is not part of the message.
+const SCISSORS: &str = " ------------------------ >8 ------------------------";
+
+/// Where a repository's `commit-msg` hook is.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The script.
+    pub file: PathBuf,
+    /// Whether it is part of what is committed, so that others have it too.
+    pub is_shared: bool,
+}
+
+/// What is there of our line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It is not there.
+    Missing,
+    /// It is, and git runs it.
+    Works,
+    /// It is, but the program it names is gone.
+    Gone(PathBuf),
+    /// It is, but git does not run scripts that are not executable.
+    NotExecutable,
+}
+
+impl Entry {
+    /// The word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Entry::Missing => "missing",
+            Entry::Works => "installed",
+            Entry::Gone(_) => "broken",
+            Entry::NotExecutable => "not executable",
+        }
+    }
+}
+
+impl Place {
+    /// The place in the repository that we stand in. One that the user's own configuration names for all repositories at once is
+    /// refused: this command is about one of them.
+    pub fn find(world: &World) -> Result<Place, AppError> {
+        let root = git_path(world, &world.cwd, &["rev-parse", "--show-toplevel"])?;
+        let scoped = git(world, &root, &["config", "--show-scope", "--get", "core.hooksPath"]).unwrap_or_default();
+        let scope = String::from_utf8_lossy(&scoped).split_whitespace().next().map(str::to_owned);
+        if let Some(scope) = scope.filter(|scope| scope != "local" && scope != "worktree") {
+            let message =
+                format!("core.hooksPath of your {scope} git configuration names one folder for all repositories");
+            return Err(AppError::new(ErrorKind::Configuration, message)
+                .hint("set it for this repository alone: git config --local core.hooksPath FOLDER"));
+        }
+        let hooks = git_path(world, &root, &["rev-parse", "--git-path", "hooks"])?;
+        let hooks = root.join(hooks);
+        // Husky writes its folder anew at each installation, and runs what lies beside it.
+        let is_huskys = hooks.file_name() == Some(OsStr::new("_")) && hooks.join("h").exists();
+        let hooks = hooks.parent().filter(|_| is_huskys).map_or(hooks.clone(), Path::to_owned);
+        let own = root.join(git_path(world, &root, &["rev-parse", "--git-common-dir"])?);
+        let is_shared = hooks.starts_with(&root) && !hooks.starts_with(own);
+        Ok(Place { file: hooks.join(HOOK), is_shared })
+    }
+
+    /// What is there of our line.
+    pub fn entry(&self) -> Result<Entry, AppError> {
+        let Some(text) = self.text()? else { return Ok(Entry::Missing) };
+        let Some(line) = text.lines().find(|line| is_ours(line)) else { return Ok(Entry::Missing) };
+        let program = line.strip_prefix(LOOK).and_then(|rest| rest.split(" >/dev/null").next());
+        let program = program.map(|word| PathBuf::from(word.trim_matches('\'')));
+        Ok(match program {
+            _ if !self.is_run() => Entry::NotExecutable,
+            Some(program) if program.is_absolute() && !program.is_file() => Entry::Gone(program),
+            _ => Entry::Works,
+        })
+    }
+
+    /// Puts our line in, before what is there, so that nothing there can end the script first; says whether anything changed.
+    pub fn install(&self, program: &Path) -> Result<bool, AppError> {
+        let before = self.text()?;
+        if self.file.is_symlink() {
+            let target = self.file.canonicalize().unwrap_or_else(|_| self.file.clone());
+            let message =
+                format!("{} is a link to {}, which is not ours to change", self.file.display(), target.display());
+            let way_out = format!("add this line there yourself: {}", self.line(program));
+            return Err(AppError::new(ErrorKind::Configuration, message).hint(way_out));
+        }
+        let text = before.as_deref().map_or_else(|| "#!/bin/sh\n".to_owned(), without_ours);
+        // Husky runs a file without a first line of that kind by the shell.
+        let (first, rest) = match text.find('\n').map_or(text.len(), |end| end + 1) {
+            end if text.starts_with("#!") => text.split_at(end),
+            _ => ("", text.as_str()),
+        };
+        if !first.is_empty() && !is_shell(first) {
+            let message = format!("{} is no shell script: it begins with `{}`", self.file.display(), first.trim_end());
+            let way_out =
+                format!("have it run `{} git-hook run \"$1\"`, and refuse where that fails", program.display());
+            return Err(AppError::new(ErrorKind::Configuration, message).hint(way_out));
+        }
+        if before.is_some() && !self.is_run() {
+            let message = format!("{} is not executable, so git does not run it", self.file.display());
+            return Err(AppError::new(ErrorKind::Configuration, message)
+                .hint("make it executable if it should run (chmod +x), or move it away, and install again"));
+        }
+        let made = if before.as_deref().is_none_or(|text| text.contains(MADE)) { MADE } else { "" };
+        let ours = format!("{}{made}", self.line(program));
+        // A script whose first line has no end keeps it so.
+        let has_end = first.is_empty() || first.ends_with('\n');
+        let after = if has_end { format!("{first}{ours}\n{rest}") } else { format!("{first}\n{ours}") };
+        if before.as_deref() == Some(after.as_str()) {
+            return Ok(false);
+        }
+        self.write(&after)?;
+        Ok(true)
+    }
+
+    /// Takes our line out. A script that has nothing else in it was made by us, and goes. Says whether anything changed.
+    pub fn uninstall(&self) -> Result<bool, AppError> {
+        let Some(before) = self.text()? else { return Ok(false) };
+        let after = without_ours(&before);
+        if after == before {
+            return Ok(false);
+        }
+        if after == "#!/bin/sh\n" && before.contains(MADE) {
+            fs::remove_file(&self.file).map_err(|error| unwritten(&self.file, &error))?;
+        } else {
+            self.write(&after)?;
+        }
+        Ok(true)
+    }
+
+    /// Who has the script without us is told so, and the commit goes on.
+    fn line(&self, program: &Path) -> String {
+        let program = if self.is_shared { "ollm".to_owned() } else { program.display().to_string() };
+        let program = shell_word(&program);
+        format!(
+            "{LOOK}{program} >/dev/null 2>&1; then {program} git-hook run \"$1\" || exit 1; \
+             else echo 'ollm is not here: its hooks did not look at this commit' >&2; fi {MARK}"
+        )
+    }
+
+    fn text(&self) -> Result<Option<String>, AppError> {
+        let bytes = read_bounded(&self.file, LONGEST).map_err(|error| unwritten(&self.file, &error))?;
+        let not_text = |_| unwritten(&self.file, &"it is not text");
+        bytes.map(String::from_utf8).transpose().map_err(not_text)
+    }
+
+    fn write(&self, text: &str) -> Result<(), AppError> {
+        replace_through_links(&self.file, text.as_bytes(), 0o755).map_err(|error| unwritten(&self.file, &error))
+    }
+
+    /// Whether somebody runs it: git what is executable, husky whatever is there.
+    fn is_run(&self) -> bool {
+        let is_huskys = self.file.with_file_name("_").join("h").exists();
+        is_huskys || self.file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+    }
+}
+
+/// Why hooks for commits wait in vain here, if they do: nobody sends the event.
+pub fn waits_in_vain<'h>(mut hooks: impl Iterator<Item = &'h Hook>, world: &World) -> Option<String> {
+    hooks.any(|hook| hook.events.contains(&EventKind::GitCommit)).then_some(())?;
+    let entry = Place::find(world).and_then(|place| place.entry()).ok()?;
+    (entry != Entry::Works).then(|| {
+        "nothing sends `git_commit` in this repository; `ollm git-hook install` has its commits do so".to_owned()
+    })
+}
+
+/// The commit that is about to be made, as an event; `message` is the file that git wrote it to.
+pub fn event(message: &Path, world: &World) -> Result<Event, AppError> {
+    let unread = |why: String| AppError::new(ErrorKind::Configuration, format!("{}: {why}", message.display()));
+    let text = read_bounded(message, LONGEST).map_err(|error| unread(error.to_string()))?;
+    let text = text.ok_or_else(|| unread("there is no such file".to_owned()))?;
+    let sign = git(world, &world.cwd, &["config", "--get", "core.commentChar"]).ok();
+    let sign = sign.map(|sign| String::from_utf8_lossy(&sign).trim().to_owned()).filter(|sign| sign.len() == 1);
+    // Git says in this way that nobody wrote the message in an editor: then every line of it counts.
+    let is_edited = world.variable("GIT_EDITOR").as_deref() != Some(":");
+    let sign = is_edited.then(|| sign.unwrap_or_else(|| "#".to_owned()));
+    // The first commit has nothing before it: all that is in the index is new.
+    let names =
+        &["diff-index", "--cached", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames", "-z", "HEAD"];
+    let files = git(world, &world.cwd, names).or_else(|_| git(world, &world.cwd, &["ls-files", "-z"]))?;
+    let branch = git(world, &world.cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).ok();
+    let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    let files = files.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let files: Vec<Value> = files.map(|name| String::from_utf8_lossy(name).into_owned().into()).collect();
+    let mut event = Event::new(
+        EventKind::GitCommit,
+        [("message", said(&String::from_utf8_lossy(&text), sign.as_deref()).into()), ("files", files.into())],
+    );
+    if let Some(branch) = branch {
+        event.data.insert("branch".to_owned(), text_of(&branch).into());
+    }
+    Ok(event)
+}
+
+/// A message without what an editor only shows.
+fn said(text: &str, sign: Option<&str>) -> String {
+    let Some(sign) = sign else { return text.trim().to_owned() };
+    let is_end = |line: &str| line.strip_prefix(sign) == Some(SCISSORS);
+    let kept: Vec<&str> =
+        text.lines().take_while(|line| !is_end(line)).filter(|line| !line.starts_with(sign)).collect();
+    kept.join("\n").trim().to_owned()
+}
+
+fn is_ours(line: &str) -> bool {
+    let end = line.trim_end();
+    line.starts_with(LOOK) && end.strip_suffix(MADE).unwrap_or(end).ends_with(MARK)
+}
+
+fn without_ours(text: &str) -> String {
+    let kept: String = text.split_inclusive('\n').filter(|line| !is_ours(line)).collect();
+    let was_last = kept.len() < text.len() && !text.ends_with('\n');
+    if was_last && text.lines().last().is_some_and(is_ours) { kept.trim_end_matches('\n').to_owned() } else { kept }
+}
+
+fn is_shell(first: &str) -> bool {
+    const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
+    let words = first.trim_start_matches("#!").split_whitespace().filter(|word| !word.starts_with('-'));
+    let names = words.map(|word| word.rsplit('/').next().unwrap_or_default());
+    names.into_iter().find(|name| *name != "env").is_some_and(|name| SHELLS.contains(&name))
+}
+
+fn git_path(world: &World, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
+    let mut bytes = git(world, folder, args)?;
+    while bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Ok(OsString::from_vec(bytes).into())
+}
+
+/// What git says in a folder.
+fn git(world: &World, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
+    let missing = || AppError::new(ErrorKind::Environment, "git is not on your PATH");
+    let program = find_program("git", world.search_path().unwrap_or_default()).ok_or_else(missing)?;
+    let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
+    let job = Job {
+        args: calm.iter().chain(args).map(OsString::from).collect(),
+        env: world.variables.clone(),
+        cwd: Some(folder.to_owned()),
+        limits: Limits { timeout: Duration::from_secs(20), ..Limits::default() },
+        ..Job::new(program)
+    };
+    let outcome = Children::new().run(job);
+    if matches!(outcome.end, End::Exited(0)) {
+        return Ok(outcome.stdout);
+    }
+    let words = String::from_utf8_lossy(&outcome.stderr);
+    let words = words.lines().next().unwrap_or("it failed").trim_start_matches("fatal: ").to_owned();
+    let message = format!("git {}: {words}", args.first().unwrap_or(&""));
+    Err(AppError::new(ErrorKind::Environment, message).hint("run this inside a git repository"))
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {
+    AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
+}

@@ -1,0 +1,74 @@
+//! `ollm git-hook`: the commits of a repository as events.
+
+use ollm_app::git_hook::{Entry, Place, event};
+use ollm_app::{World, refuse_agents};
+use serde_json::json;
+
+use super::connect::own_program;
+use super::hook::{Manner, dispatch};
+use crate::arguments::GitHookCommand;
+use crate::error::{BLOCKED, FINDING, Failure, OK};
+use crate::output::{Output, shown};
+
+pub(super) fn run_command(command: &GitHookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    match command {
+        GitHookCommand::Install => install(world, output),
+        GitHookCommand::Uninstall => uninstall(world, output),
+        GitHookCommand::Status { json } => status(*json, world, output),
+        GitHookCommand::Run { message } => {
+            let outcome = dispatch(&event(message, world)?, Manner::default(), world, output)?;
+            if outcome.continues() {
+                return Ok(OK);
+            }
+            let reason = outcome.verdict.reason();
+            let reason = reason.as_deref().unwrap_or("a hook refused it and gave no reason");
+            output.tell(&format!("no commit: {reason}"));
+            Ok(BLOCKED)
+        }
+    }
+}
+
+fn install(world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "change what a repository runs")?;
+    let place = Place::find(world)?;
+    let changed = place.install(own_program(world)?)?;
+    let (file, verb) = (place.file.display(), if changed { "go" } else { "go already" });
+    output.line(&format!("commits of this repository {verb} through your hooks, by {file}"))?;
+    if place.is_shared {
+        output.tell("that file is part of the repository: whoever has it and has no ollm is told so, and can commit");
+    }
+    Ok(OK)
+}
+
+fn uninstall(world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "change what a repository runs")?;
+    let place = Place::find(world)?;
+    let file = place.file.display();
+    output.line(&if place.uninstall()? {
+        format!("commits of this repository go through your hooks no longer; the line is out of {file}")
+    } else {
+        format!("there is no line of ours in {file}")
+    })?;
+    Ok(OK)
+}
+
+fn status(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let place = Place::find(world)?;
+    let entry = place.entry()?;
+    let code = if entry == Entry::Works { OK } else { FINDING };
+    if as_json {
+        let value = json!({"state": entry.name(), "file": shown(&place.file), "shared": place.is_shared});
+        output.pretty_json(&value)?;
+        return Ok(code);
+    }
+    let file = place.file.display();
+    output.line(&match &entry {
+        Entry::Works => format!("commits of this repository go through your hooks, by {file}"),
+        Entry::Missing => "commits of this repository do not go through your hooks; `ollm git-hook install`".to_owned(),
+        Entry::Gone(program) => {
+            format!("{file} names {}, which is gone; `ollm git-hook install`", program.display())
+        }
+        Entry::NotExecutable => format!("{file} is not executable, so git does not run it; `chmod +x` it"),
+    })?;
+    Ok(code)
+}

@@ -1,0 +1,90 @@
+//! `http`: posts the event to an address.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
+use crate::event::EventKind;
+use crate::hook::endpoint::{Endpoint, Header};
+use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
+use crate::hook::{HookError, HookSpec, Rules};
+
+/// An address that the event is posted to, as declared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HttpSpec {
+    /// The address.
+    pub url: String,
+    /// Headers beside our own.
+    pub headers: Vec<(String, String)>,
+}
+
+/// An address that an event may be posted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpTarget {
+    /// The address.
+    pub endpoint: Endpoint,
+    /// Headers beside our own.
+    pub headers: Vec<Header>,
+}
+
+impl HttpSpec {
+    pub(super) const TYPE: &ActionType = &ActionType {
+        name: "http",
+        about: "Posts the event to an address",
+        keys: &[
+            HookKey {
+                name: "url",
+                about: "The address",
+                required: true,
+                kind: KeyKind::Text(text("text that is not empty", TextForm::Word), field!(Http.url)),
+                approved: part!(Http.url),
+                ..ROW
+            },
+            HookKey {
+                name: "headers",
+                about: "Headers beside our own; a value may name a variable as ${NAME}",
+                kind: KeyKind::Headers(field!(Http.headers)),
+                approved: part!(Http.headers),
+                ..ROW
+            },
+        ],
+        blank: Some(|| ActionSpec::Http(HttpSpec::default())),
+    };
+}
+
+impl ActionDescriptor for HttpSpec {
+    fn kind(&self) -> &'static ActionType {
+        HttpSpec::TYPE
+    }
+
+    fn check(&self, hook: &HookSpec, _: &[EventKind], _: &Rules) -> Result<Action, HookError> {
+        let headers = self.headers.iter().map(|(name, value)| Header::parse(name, value, &hook.pass_env));
+        let endpoint = Endpoint::parse(&self.url)?;
+        Ok(Action::Http(HttpTarget { endpoint, headers: headers.collect::<Result<_, _>>()? }))
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::Address(&self.url)
+    }
+
+    fn words(&self) -> Vec<&str> {
+        vec![HttpSpec::TYPE.name, &self.url]
+    }
+
+    fn title(&self) -> String {
+        short(&self.url)
+    }
+
+    fn summary(&self) -> String {
+        format!("POST {}", self.url)
+    }
+
+    fn shown(&self) -> Shown<'_> {
+        Shown::Text(self.summary())
+    }
+
+    fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+}
+
+impl ValidAction for HttpTarget {}
