@@ -549,4 +549,35 @@ mod tests {
             assert!(uncovered.contains("made up when it runs"), "{uncovered}");
         }
     }
+
+    /// Files that source one another and text that nests without end: either is read to an end, on the stack of a thread.
+    #[test]
+    fn nothing_that_nests_or_leads_back_to_itself_exhausts_the_stack() {
+        let pairs = [
+            ("bash -c \"", "\""),
+            ("eval '", "'"),
+            ("$(", ")"),
+            ("${a:-", "}"),
+            ("( ", " )"),
+            ("if ", "; then x; fi"),
+            ("sudo env ", ""),
+            ("find . -exec ", " \\;"),
+            ("xargs ", ""),
+            ("trap '", "'"),
+            ("f() { ", "; }"),
+            ("cat <(", ")"),
+            ("x=$x ", ""),
+            (". ./run.sh; ", ""),
+        ];
+        let look = move || {
+            for (open, close) in pairs {
+                for count in [60, 200, 2000] {
+                    let script = format!("{}. ./lib/a{}\n", open.repeat(count), close.repeat(count));
+                    covered("sh run.sh", &script);
+                }
+            }
+            covered(". ./run.sh", "x=$(cat <(echo $x)); HOME=~/x; PWD=~+; . $x; . ~/a; . ./run.sh; sh run.sh\n");
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(look).unwrap().join().unwrap();
+    }
 }
