@@ -11,7 +11,7 @@ use ollm_catalog::{
     Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
 };
 use ollm_engine::Environment;
-use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
+use ollm_mcp::{Cache, Endpoint, Labels, Offers, ReadyServer, ServerMemory};
 use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
@@ -68,7 +68,7 @@ pub struct Servers<'w> {
 }
 
 /// One server that is declared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DeclaredServer {
     /// As it was declared.
     pub spec: Arc<ServerSpec>,
@@ -83,7 +83,11 @@ pub struct DeclaredServer {
     /// The program that would be started; why there is none.
     pub program: Result<Option<PathBuf>, String>,
     /// What it said last.
-    pub cached: Option<Entry>,
+    pub cached: Option<ServerMemory>,
+    /// What the names of its tools begin with.
+    pub label: String,
+    /// Which of its tools a person knows, if that matters.
+    review: Option<ToolReview>,
 }
 
 impl<'w> Servers<'w> {
@@ -110,9 +114,12 @@ impl<'w> Servers<'w> {
         let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, world, &trust, &cache));
         let bundled =
             servers.into_iter().map(|(spec, bundle)| DeclaredServer::bundled(spec, bundle, world, &trust, &cache));
-        let all = names::settle(own.chain(bundled).collect(), &mut problems);
+        let mut all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
+        for known in &mut all {
+            labels.of(&known.spec.name).unwrap_or_default().clone_into(&mut known.label);
+        }
         let directories = config.extensions(&world.places).directories;
         let settings = config.mcp();
         Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, trust })
@@ -199,14 +206,6 @@ impl<'w> Servers<'w> {
         }
     }
 
-    /// The tools of a server's list, under the names models use, without those that a person has yet to look at.
-    pub fn offers(&self, known: &DeclaredServer, listed: &[serde_json::Value]) -> Offers {
-        let filter = filter(&known.spec);
-        let review = ToolReview::of(known, self.world);
-        let label = self.labels.of(&known.spec.name);
-        label.map(|label| offers(label, listed, &filter, review.as_ref())).unwrap_or_default()
-    }
-
     fn unknown(&self, name: &str) -> AppError {
         let kind = if self.unloaded().is_some() { ErrorKind::Configuration } else { ErrorKind::Usage };
         let failure = AppError::new(kind, format!("there is no server `{name}`"));
@@ -220,15 +219,18 @@ impl<'w> Servers<'w> {
 }
 
 impl DeclaredServer {
-    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, Entry)]) -> DeclaredServer {
-        let spec = Arc::new(spec);
+    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> DeclaredServer {
         let (program, identity) = looked_up(&spec, world, trust);
-        let standing = trust.standing(&*spec, identity.as_ref());
+        let standing = trust.standing(&spec, identity.as_ref());
         // Without its program it cannot be approved, but it can be told from others.
         let declared = || spec.definition().map(|definition| definition.hasher.finish());
         let digest = identity.map(|identity| identity.digest).or_else(declared);
-        let cached = cached(cache, digest.as_ref());
-        DeclaredServer { spec, trust: standing, digest, key: digest, bundle: None, program, cached }
+        DeclaredServer {
+            trust: standing,
+            digest,
+            program,
+            ..DeclaredServer::known_by(digest, spec, None, world, cache)
+        }
     }
 
     /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
@@ -237,13 +239,46 @@ impl DeclaredServer {
         bundle: Arc<Bundled>,
         world: &World,
         trust: &Trust,
-        cache: &[(Digest, Entry)],
+        cache: &[(Digest, ServerMemory)],
     ) -> DeclaredServer {
-        let spec = Arc::new(spec);
         let (program, identity) = looked_up(&spec, world, trust);
+        let (standing, digest) = (bundle.trust, bundle.digest);
         let key = identity.map(|identity| identity.digest);
-        let cached = cached(cache, key.as_ref());
-        DeclaredServer { spec, trust: bundle.trust, digest: bundle.digest, key, bundle: Some(bundle), program, cached }
+        let known = DeclaredServer::known_by(key, spec, Some(bundle), world, cache);
+        DeclaredServer { trust: standing, digest, program, ..known }
+    }
+
+    /// One that is not looked at yet, with what is remembered of it.
+    fn known_by(
+        key: Option<Digest>,
+        spec: ServerSpec,
+        bundle: Option<Arc<Bundled>>,
+        world: &World,
+        cache: &[(Digest, ServerMemory)],
+    ) -> DeclaredServer {
+        let cached = cache.iter().find(|(known, _)| Some(known) == key.as_ref()).map(|(_, memory)| memory.clone());
+        let is_own = spec.source == Source::User && bundle.is_none();
+        let review = key.filter(|_| !is_own).and_then(|key| ToolReview::new(&spec.name, key, world));
+        let (trust, label, program) = (Standing::Unknown, String::new(), Ok(None));
+        DeclaredServer { spec: Arc::new(spec), trust, digest: None, key, bundle, program, cached, label, review }
+    }
+
+    /// The tools of its list, under the names models use, without those that a person has yet to look at.
+    pub fn offers(&self, listed: &[serde_json::Value]) -> Offers {
+        // Without a label of its own, its tools could be taken for those of another server.
+        if self.label.is_empty() {
+            return Offers::default();
+        }
+        let mut offers = Offers::read(&self.label, listed, &self.spec.tools);
+        if let Some(review) = &self.review {
+            review.withhold(&mut offers, listed);
+        }
+        offers
+    }
+
+    /// Which of its tools a person knows; nothing where that does not matter.
+    pub fn review(&self) -> Option<&ToolReview> {
+        self.review.as_ref()
     }
 
     /// The server, if it may be started as it is now.
@@ -269,7 +304,7 @@ impl DeclaredServer {
 
     /// Whether its declaration lets a tool of it be called.
     pub fn admits(&self, tool: &str) -> bool {
-        filter(&self.spec).admits(tool)
+        self.spec.tools.admits(tool)
     }
 
     fn is_approved(&self) -> bool {
@@ -298,7 +333,7 @@ impl DeclaredServer {
     }
 
     /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
-    pub fn declaration(&self, servers: &Servers<'_>) -> Result<(Declaration, Vec<Problem>), String> {
+    pub fn ready(&self, servers: &Servers<'_>) -> Result<(ReadyServer, Vec<Problem>), String> {
         let trusted = self.trusted(servers)?;
         let world = servers.world;
         let bundle = self.bundle.as_deref();
@@ -315,7 +350,7 @@ impl DeclaredServer {
         world.hidden.add(secrets.iter().cloned());
         let private = private(&spec, used.take(), world);
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
-        let declaration = Declaration {
+        let ready = ReadyServer {
             endpoint: endpoint(&trusted, &spec, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
@@ -323,12 +358,13 @@ impl DeclaredServer {
             enabled: spec.enabled,
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
-            tools: filter(&spec),
+            tools: spec.tools,
+            oauth: spec.oauth,
             secrets: [secrets, known].concat(),
             hidden,
             name: spec.name,
         };
-        Ok((declaration, problems))
+        Ok((ready, problems))
     }
 }
 
@@ -395,18 +431,6 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn offers(label: &str, listed: &[serde_json::Value], filter: &Filter, review: Option<&ToolReview>) -> Offers {
-    let mut offers = Offers::read(label, listed, filter);
-    if let Some(review) = review {
-        review.withhold(&mut offers, listed);
-    }
-    offers
-}
-
-fn filter(spec: &ServerSpec) -> Filter {
-    Filter { allow: spec.allow.clone(), deny: spec.deny.clone() }
-}
-
 /// Why a server may not be started, as a sentence about it.
 fn told_refusal(refusal: Refusal) -> String {
     match refusal.reason {
@@ -461,10 +485,6 @@ fn from_copy(arg: &str, trusted: &Trusted<ServerSpec>) -> String {
 /// names its files by their places.
 fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
     world.places.project.clone().filter(|_| spec.source == Source::Workspace)
-}
-
-fn cached(cache: &[(Digest, Entry)], key: Option<&Digest>) -> Option<Entry> {
-    cache.iter().find(|(known, _)| Some(known) == key).map(|(_, entry)| entry.clone())
 }
 
 /// What a server sees of the environment: an allow-list, and what it declares.

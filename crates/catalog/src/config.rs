@@ -36,7 +36,7 @@ pub(crate) use layer::{owned_files, read_files, said_around};
 pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
-pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
+pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TraceSettings};
 pub use variables::mistyped_variables;
 
 /// Larger configuration files are not read.
@@ -197,7 +197,7 @@ impl Config {
     /// Everything that applies, the defaults too, in the order of the table; a version only where it is written.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
-        for key in KEYS.iter().filter(|key| !key.is_inner()) {
+        for key in KEYS {
             let before = settings.len();
             settings.extend(self.said.iter().filter(|setting| setting.key == key).cloned());
             if settings.len() == before && !key.is_open() && key.path != "version" {

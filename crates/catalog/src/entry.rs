@@ -22,7 +22,7 @@ mod schema;
 use action::left;
 use reader::{COUNT, FLAG, PAUSE, POSITIVE, SERVICES, SIZE, SPAN, TIME};
 pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
-pub(crate) use schema::by_event;
+pub(crate) use schema::{by_event, snake};
 pub use schema::{hook_file_schema, hook_schema};
 
 /// The names of the keys of an entry.

@@ -26,6 +26,7 @@ mod depend;
 mod fault;
 mod find;
 mod index;
+mod key;
 mod manifest;
 mod name;
 mod permission;
@@ -41,7 +42,8 @@ use fault::{Fault, Field, Naming};
 use find::Terms;
 
 pub use index::{Index, named as named_extensions};
-pub use manifest::{Dependency, Manifest, keys as manifest_keys};
+pub use key::ManifestKey;
+pub use manifest::{Dependency, Manifest, manifest_key_names, manifest_keys};
 pub use name::check_extension_name;
 pub use permission::Permissions;
 pub use read::validate as validate_extension;

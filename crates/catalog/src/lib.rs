@@ -39,25 +39,26 @@ mod yaml_edit;
 pub use budget::Budget;
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
-    LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
+    LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
     change as change_config, check_target as check_config_target, configuration, find_key, key_table,
     migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, Extensions, Index, Manifest, Permissions, SettingKind, SettingSpec,
-    SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_keys, manifest_schema,
-    named_extensions, reload_extensions, settings_schema, validate_extension,
+    Changes, CopyOf, Dependency, Extension, Extensions, Index, Manifest, ManifestKey, Permissions, SettingKind,
+    SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_key_names,
+    manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema, validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
 pub use format::Form;
 pub use load::{Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for};
 pub use mcp::{
-    Address, EditError as ServerEditError, Keys as ServerKeys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, Oauth, Pairs,
-    SERVER_KEYS, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, Transport, add_server, check_server, expand,
-    expand_with, is_toml_snippet, load_servers, remove_server, servers_from_json, servers_from_toml, servers_from_yaml,
-    settings_file, taken_server, unfenced, yaml_value,
+    Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,
+    ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm, Transport,
+    Unhonoured as ServerUnhonoured, add_server, check_server, expand, expand_with, is_toml_snippet, load_servers,
+    remove_server, servers_from_json, servers_from_toml, servers_from_yaml, settings_file, taken_server, unfenced,
+    yaml_value,
 };
 pub use place::{Places, PolicyFile, find_projects};
 pub use problem::{Problem, Severity, Snippet};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{LimitsSpec, Origin, Source};
+use ollm_protocol::{LimitsSpec, Oauth, Origin, Source, ToolFilter};
 use ollm_store::{check_owner, current_uid};
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ use crate::problem::{Problem, Severity};
 mod approval;
 mod edit;
 mod expand;
+mod key;
 mod read;
 mod resolve;
 mod schema;
@@ -27,8 +28,10 @@ mod snippet;
 pub use edit::{EditError, add_server, remove_server};
 pub(crate) use expand::variables_in;
 pub use expand::{expand, expand_with};
-pub(crate) use read::{Context, is_address, is_sound, read};
-pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
+pub(crate) use key::is_address;
+pub use key::{Approved, SERVER_KEYS, ServerKey, ServerKeyKind, TextForm, Unhonoured};
+pub(crate) use read::{Context, is_sound, read};
+pub use read::{OTHER_TRANSPORTS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
 pub use snippet::{
     ServerSnippet, SnippetError, is_toml_snippet, servers_from_json, servers_from_toml, servers_from_yaml, unfenced,
@@ -60,10 +63,8 @@ pub struct ServerSpec {
     pub lazy: Option<bool>,
     /// Whether it is started anew after a crash.
     pub auto_restart: Option<bool>,
-    /// Only these tools are offered, if any are named.
-    pub allow: Option<Vec<String>>,
-    /// These tools are not offered.
-    pub deny: Vec<String>,
+    /// Which of its tools are offered.
+    pub tools: ToolFilter,
     /// How to log in, where that needs more than the server says.
     pub oauth: Option<Oauth>,
     /// Whose it is.
@@ -72,6 +73,27 @@ pub struct ServerSpec {
     pub extension: Option<String>,
     /// Where it is declared.
     pub origin: Origin,
+}
+
+impl ServerSpec {
+    /// A server of the user's of which nothing is said but where it is.
+    pub fn new(name: impl Into<String>, address: Address) -> ServerSpec {
+        ServerSpec {
+            name: name.into(),
+            address,
+            timeout: None,
+            tool_timeout: None,
+            idle_timeout: None,
+            enabled: true,
+            lazy: None,
+            auto_restart: None,
+            tools: ToolFilter::default(),
+            oauth: None,
+            source: Source::User,
+            extension: None,
+            origin: Origin::default(),
+        }
+    }
 }
 
 /// Where a server is.
@@ -118,38 +140,6 @@ impl Address {
             Address::Url { transport: Transport::Http, .. } => "http",
             Address::Url { transport: Transport::Sse, .. } => "sse",
         }
-    }
-}
-
-/// How to log in to a server.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Oauth {
-    /// The name by which the issuer knows us already.
-    pub client_id: Option<String>,
-    /// The word that proves it.
-    pub client_secret: Option<String>,
-    /// Where a document says who we are, for issuers that read it there.
-    pub metadata_url: Option<String>,
-    /// What to ask for.
-    pub scopes: Vec<String>,
-    /// The port the browser comes back to.
-    pub port: Option<u16>,
-    /// The whole address the browser comes back to, if the issuer knows another one than ours.
-    pub redirect: Option<String>,
-}
-
-#[expect(clippy::missing_fields_in_debug, reason = "the secret is not shown, and approvals are bound to the rest")]
-impl fmt::Debug for Oauth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Oauth");
-        shown.field("client_id", &self.client_id).field("scopes", &self.scopes).field("port", &self.port);
-        // Approvals are bound to this text: what is not declared leaves no trace in it.
-        for (name, value) in [("metadata_url", &self.metadata_url), ("redirect", &self.redirect)] {
-            if let Some(value) = value {
-                shown.field(name, value);
-            }
-        }
-        shown.finish()
     }
 }
 
@@ -270,6 +260,9 @@ impl Loading {
 
 /// Takes the lines away that hold a value of a variable or header.
 pub(crate) fn hide_secrets(problems: &mut [Problem], node: &Node) {
+    if problems.is_empty() {
+        return;
+    }
     let mut secrets = Vec::new();
     secrets_of(node, false, &mut secrets);
     for problem in problems {
@@ -284,8 +277,7 @@ fn secrets_of<'a>(node: &'a Node, secret: bool, found: &mut Vec<&'a str>) {
         Node::Text(text) if secret && text.len() >= SHORTEST_SECRET => found.push(text),
         Node::List(items) => items.iter().for_each(|item| secrets_of(item, secret, found)),
         Node::Map(entries) => entries.iter().for_each(|(key, value)| {
-            let kept = matches!(key.as_str(), "env" | "headers" | "clientSecret" | "client_secret");
-            secrets_of(value, secret || kept, found);
+            secrets_of(value, secret || key::is_secret(key), found);
         }),
         _ => {}
     }

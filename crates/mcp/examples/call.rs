@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ollm_mcp::{BlockingClient, Call, ClientContext, Declaration, Endpoint, Ports, ServerMemory, Settings};
+use ollm_mcp::{BlockingClient, Call, ClientContext, Endpoint, Ports, ReadyServer, ServerMemory, Settings};
 use ollm_process::{Children, Limits};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Any program that speaks MCP on its standard streams.
     let program = testkit::mcp_server().into();
     let endpoint = Endpoint::Stdio { program, args: vec![], env: vec![], cwd: None, limits: Limits::default() };
-    client.add(Declaration::new("trial", endpoint), ServerMemory::default());
+    client.add(ReadyServer::new("trial", endpoint), ServerMemory::default());
     client.start("trial")?;
     let args = [("text".to_owned(), "hello".into())].into_iter().collect();
     let result = client.call("trial", Call { tool: "echo".into(), args, ..Call::default() })?.wait()?;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use ollm_net::Network;
+use ollm_protocol::Oauth;
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tokio::sync::Mutex as Turn;
@@ -90,20 +91,6 @@ impl Tokens {
         Tokens { file: file.to_owned(), network, clock, servers: RwLock::default() }
     }
 
-    /// From now on a server of this name is the one at this address, and its issuer knows us by this name and word, if it
-    /// was told them.
-    pub fn serve(&self, name: &str, url: &str, client: Option<(String, String)>) {
-        let client = client.map(|(id, secret)| (id, Secret(secret)));
-        let target = Url::parse(url)
-            .ok()
-            .map(|url| Arc::new(Target { url, client, known: Turn::default(), trouble: Mutex::default() }));
-        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
-        match target {
-            Some(target) => drop(servers.insert(name.to_owned(), target)),
-            None => drop(servers.remove(name)),
-        }
-    }
-
     fn target(&self, name: &str) -> Option<Arc<Target>> {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
@@ -168,6 +155,19 @@ impl Target {
 }
 
 impl Authorize for Tokens {
+    fn serve(&self, server: &str, url: &str, oauth: Option<&Oauth>) {
+        let known = |oauth: &Oauth| Some((oauth.client_id.clone()?, Secret(oauth.client_secret.clone()?)));
+        let client = oauth.and_then(known);
+        let target = Url::parse(url)
+            .ok()
+            .map(|url| Arc::new(Target { url, client, known: Turn::default(), trouble: Mutex::default() }));
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        match target {
+            Some(target) => drop(servers.insert(server.to_owned(), target)),
+            None => drop(servers.remove(server)),
+        }
+    }
+
     fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>> {
         Box::pin(async move {
             let token = self.token(&*self.target(server)?).await?;
@@ -232,8 +232,8 @@ async fn revoke(record: &Record, url: &Url, wanted: &Wanted) -> Result<(), Login
     let (Some(endpoint), Some((kind, token))) = (endpoint, record.revocable()) else { return Ok(()) };
     let net = Net::new(url, &wanted.network)?;
     let mut fields = vec![("token", &*token), ("token_type_hint", kind), ("client_id", &record.credentials.client_id)];
-    let known = wanted.client_id.as_ref() == Some(&record.credentials.client_id);
-    let secret = record.frame.secret.as_ref().or(wanted.client_secret.as_ref().filter(|_| known));
+    let known = wanted.oauth.client_id.as_ref() == Some(&record.credentials.client_id);
+    let secret = record.frame.secret.as_ref().or(wanted.oauth.client_secret.as_ref().filter(|_| known));
     fields.extend(secret.map(|secret| ("client_secret", secret.as_str())));
     net.form(endpoint, &fields).await
 }

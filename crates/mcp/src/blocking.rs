@@ -13,11 +13,12 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
-use crate::declaration::Declaration;
+use crate::cache::ServerMemory;
 use crate::error::{CallError, CallErrorKind};
 use crate::list::Listing;
+use crate::ready::ReadyServer;
 use crate::runtime::{RuntimeHandle, RuntimeThread};
-use crate::server::{Call, Server, ServerMemory};
+use crate::server::{Call, Server};
 use crate::shared::ClientContext;
 use crate::status::ServerStatus;
 use crate::wait::WaitEnd;
@@ -42,11 +43,11 @@ impl BlockingClient {
     }
 
     /// Adds a server, which is not started by that; one of the same name is ended.
-    pub fn add(&self, declaration: Declaration, memory: ServerMemory) {
+    pub fn add(&self, ready: ReadyServer, memory: ServerMemory) {
         let runtime = self.runtime.handle();
         let _entered = runtime.enter();
-        let name = declaration.name.clone();
-        let server = Arc::new(Server::on_thread(Arc::clone(&self.context), declaration, memory, Arc::clone(runtime)));
+        let name = ready.name.clone();
+        let server = Arc::new(Server::on_thread(Arc::clone(&self.context), ready, memory, Arc::clone(runtime)));
         let before = self.servers.write().unwrap_or_else(PoisonError::into_inner).insert(name, server);
         drop(before);
     }
@@ -79,7 +80,7 @@ impl BlockingClient {
     /// call only.
     pub fn begin(&self) {
         for server in self.servers() {
-            if !(server.declaration().lazy && server.status().tools > 0) {
+            if !(server.ready().lazy && server.status().tools > 0) {
                 server.begin();
             }
         }

@@ -22,19 +22,24 @@ pub struct Cache {
     path: PathBuf,
 }
 
-/// What one server said.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// The entries of `tools/list`, as they came.
-    pub tools: Vec<Value>,
-    /// What was left out of them.
-    pub warnings: Vec<String>,
-    /// The revision of the protocol it speaks.
+/// What was learnt of a server in an earlier run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerMemory {
+    /// The protocol revision that was agreed upon.
     pub revision: Option<String>,
     /// How it was reached: stdio, http or sse.
     pub transport: Option<String>,
-    /// When it said so, in seconds since 1970.
-    pub at: u64,
+    /// The entries of `tools/list`, as they came; nothing where they could not be listed.
+    pub tools: Option<Vec<Value>>,
+    /// What was left out of them.
+    pub warnings: Vec<String>,
+}
+
+impl ServerMemory {
+    /// Its tools, as it wrote them.
+    pub fn listed(&self) -> &[Value] {
+        self.tools.as_deref().unwrap_or_default()
+    }
 }
 
 impl Cache {
@@ -44,13 +49,13 @@ impl Cache {
     }
 
     /// What the server with this configuration said last.
-    pub fn get(&self, key: &Digest) -> Option<Entry> {
+    pub fn get(&self, key: &Digest) -> Option<ServerMemory> {
         let Loaded::Current(document) = versioned::load(&self.path, VERSION, LARGEST_FILE) else { return None };
         read_entry(document.get("servers")?.get(key.to_string())?)
     }
 
     /// Everything that is known, in one reading.
-    pub fn all(&self) -> Vec<(Digest, Entry)> {
+    pub fn all(&self) -> Vec<(Digest, ServerMemory)> {
         let Loaded::Current(document) = versioned::load(&self.path, VERSION, LARGEST_FILE) else { return Vec::new() };
         let servers = document.get("servers").and_then(Value::as_object);
         let known =
@@ -58,10 +63,10 @@ impl Cache {
         known.collect()
     }
 
-    /// Remembers what a server said.
-    pub fn put(&self, key: &Digest, entry: &Entry) -> Result<(), UpdateError> {
+    /// Remembers what a server said at this time, in seconds since 1970.
+    pub fn put(&self, key: &Digest, memory: &ServerMemory, at: u64) -> Result<(), UpdateError> {
         self.edit(|servers| {
-            servers.insert(key.to_string(), write_entry(entry));
+            servers.insert(key.to_string(), write_entry(memory, at));
             forget_oldest(servers, MOST_BYTES);
         })
     }
@@ -95,21 +100,20 @@ fn forget_oldest(servers: &mut Map<String, Value>, most_bytes: usize) {
     }
 }
 
-fn read_entry(entry: &Value) -> Option<Entry> {
+fn read_entry(entry: &Value) -> Option<ServerMemory> {
     let warnings = entry.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    Some(Entry {
+    Some(ServerMemory {
         warnings: warnings.filter_map(Value::as_str).map(str::to_owned).collect(),
-        tools: entry.get("tools")?.as_array()?.clone(),
+        tools: Some(entry.get("tools")?.as_array()?.clone()),
         revision: entry.get("revision").and_then(Value::as_str).map(str::to_owned),
         transport: entry.get("transport").and_then(Value::as_str).map(str::to_owned),
-        at: entry.get("at").and_then(Value::as_u64).unwrap_or_default(),
     })
 }
 
-fn write_entry(entry: &Entry) -> Value {
+fn write_entry(memory: &ServerMemory, at: u64) -> Value {
     json!({
-        "tools": entry.tools, "warnings": entry.warnings, "revision": entry.revision,
-        "transport": entry.transport, "at": entry.at
+        "tools": memory.tools, "warnings": memory.warnings, "revision": memory.revision,
+        "transport": memory.transport, "at": at
     })
 }
 

@@ -18,12 +18,12 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client_handler::ClientHandler;
 use crate::clock::after;
-use crate::declaration::Endpoint;
 use crate::error::ConnectError;
 use crate::handshake::{Era, negotiate};
 use crate::http::Http;
 use crate::line_transport::CloseReason;
 use crate::program::Program;
+use crate::ready::Endpoint;
 use crate::requester::Requester;
 use crate::shared::ServerShared;
 use crate::sse::Sse;
@@ -83,9 +83,9 @@ pub(crate) struct FailedConnection {
 /// Connects to a server; the connect timeout covers all of it.
 pub(crate) async fn open_connection(shared: &ServerShared, era: Option<Era>) -> Result<Connection, FailedConnection> {
     let mark = shared.log.mark();
-    let end = after(shared.declaration.connect_timeout);
+    let end = after(shared.ready.connect_timeout);
     let plain = |fault| FailedConnection { fault, program: None, mark };
-    match &shared.declaration.endpoint {
+    match &shared.ready.endpoint {
         endpoint @ Endpoint::Stdio { .. } => connect_program(shared, endpoint, era, mark, end).await,
         Endpoint::Http { url, headers } => {
             let site = site(shared, url, headers).map_err(plain)?;
@@ -160,7 +160,7 @@ async fn connect_sse(
     end: Instant,
 ) -> Result<Connection, ConnectError> {
     let cap = shared.context.settings.bounds.message;
-    let limit = shared.declaration.connect_timeout;
+    let limit = shared.ready.connect_timeout;
     let mut transport = timeout_at(end, Sse::open(site, url, cap)).await.map_err(|_| ConnectError::Late(limit))??;
     let info = handshake(shared, &mut transport, Some(Era::Handshake), end).await?;
     let fault = transport.close_reason();
@@ -179,7 +179,7 @@ where
     T: Transport<RoleClient>,
     T::Error: Into<ConnectError>,
 {
-    let limit = shared.declaration.connect_timeout;
+    let limit = shared.ready.connect_timeout;
     let probe = shared.context.settings.timings.probe.min(limit / 2);
     let negotiating = negotiate(transport, shared.handler.config(), era, probe, &shared.log);
     timeout_at(end, negotiating).await.unwrap_or(Err(ConnectError::Late(limit)))
@@ -192,7 +192,7 @@ fn site(shared: &ServerShared, url: &str, headers: &[(String, String)]) -> Resul
     }
     let client = shared.context.web().map_err(|error| ConnectError::Web(WebError::Net(error)))?;
     let authorize = shared.context.ports.authorize.clone();
-    Ok(Site::new(client, &shared.declaration.name, headers, authorize, Arc::clone(&shared.log))?)
+    Ok(Site::new(client, &shared.ready.name, headers, authorize, Arc::clone(&shared.log))?)
 }
 
 impl Connection {

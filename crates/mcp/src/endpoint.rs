@@ -6,7 +6,7 @@ use ollm_shell::shell_word;
 use ollm_store::looks_secret;
 use reqwest::Url;
 
-use crate::declaration::Endpoint;
+use crate::ready::Endpoint;
 
 const HIDDEN: &str = "[redacted]";
 

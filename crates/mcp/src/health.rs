@@ -63,7 +63,7 @@ impl HealthMonitor {
             self.task = None;
             return self.finish(done);
         }
-        let idle = self.shared.declaration.idle;
+        let idle = self.shared.ready.idle;
         let rest = idle.map(|idle| idle.saturating_sub(self.requester.idleness()));
         tokio::select! {
             () = self.requester.handler.changes.notify.notified() => self.list_again(),

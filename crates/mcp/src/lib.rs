@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! A [`Declaration`] says how a server is reached; a [`Server`] is its handle; a [`BlockingClient`] holds many of
+//! A [`ReadyServer`] says how a server is reached; a [`Server`] is its handle; a [`BlockingClient`] holds many of
 //! them for programs without a runtime. Below them lies the official SDK (`rmcp`), of which only the client's service loop, the
 //! message types and the streamable HTTP session are used; what touches a process, a socket or a clock is ours.
 //!
@@ -43,7 +43,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use ollm_mcp::{BlockingClient, ClientContext, Declaration, Endpoint, Ports, ServerMemory, Settings};
+//! use ollm_mcp::{BlockingClient, ClientContext, Endpoint, Ports, ReadyServer, ServerMemory, Settings};
 //! use ollm_process::{Children, Limits};
 //!
 //! let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
@@ -51,7 +51,7 @@
 //! let endpoint = Endpoint::Stdio {
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
 //! };
-//! client.add(Declaration::new("files", endpoint), ServerMemory::default());
+//! client.add(ReadyServer::new("files", endpoint), ServerMemory::default());
 //! let error = client.start("files").unwrap_err().to_string();
 //! assert!(error.starts_with("MCP server `files`: it did not start: `/does/not/exist` does not exist"));
 //! assert_eq!(client.server("files")?.status().state.name(), "failed");
@@ -73,7 +73,6 @@ mod cache;
 mod client_handler;
 mod clock;
 mod connect;
-mod declaration;
 mod depth_limit;
 mod endpoint;
 mod error;
@@ -91,6 +90,7 @@ mod log;
 mod name;
 mod ports;
 mod program;
+mod ready;
 mod requester;
 mod result;
 mod runtime;
@@ -105,21 +105,22 @@ mod web;
 
 pub use auth::{Grant, Login, LoginError, Tokens, Wanted, log_out};
 pub use blocking::{BlockingClient, Pending};
-pub use cache::{Cache, Entry};
+pub use cache::{Cache, ServerMemory};
 pub use client_handler::{OnProgress, Progress};
-pub use declaration::{Declaration, Endpoint, Filter};
 pub use endpoint::{WebAddress, web_address};
 pub use error::{CallError, CallErrorKind};
 pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
 pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
+pub use ollm_protocol::{Oauth, ToolFilter};
 pub use ports::{Admit, Authorize, Elicit, ElicitAnswer, PortFuture, Ports, Reply, Sample, ServerNotice, Watch};
+pub use ready::{Endpoint, ReadyServer};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
     show as show_result, write as write_result,
 };
-pub use server::{Call, ClientContext, Server, ServerMemory};
+pub use server::{Call, ClientContext, Server};
 pub use settings::{Bounds, Root, Settings, Timings};
 pub use status::{ServerState, ServerStatus};
 pub use tool::{Offer, Offers, Remark};

@@ -151,7 +151,7 @@ impl Lifecycle {
     /// Whether a server that could not be started may be tried again: a network heals by itself, a program does not.
     fn may_recover(&self) -> bool {
         let rested = self.failed.is_none_or(|moment| moment.elapsed() >= self.timings().longest_pause);
-        rested && endpoint::is_remote(&self.shared.declaration.endpoint)
+        rested && endpoint::is_remote(&self.shared.ready.endpoint)
     }
 
     /// Tells all waiting callers that the outcome is known.
@@ -339,13 +339,13 @@ impl Lifecycle {
         self.breaker.crashed(&self.shared.context.settings.timings);
         let stuck = self.breaker.is_open(self.timings());
         if stuck {
-            let again = self.shared.tell(&Remedy::RestartServer(self.shared.declaration.name.clone()));
+            let again = self.shared.tell(&Remedy::RestartServer(self.shared.ready.name.clone()));
             let (count, window) = (self.breaker.count(), seconds(self.timings().window));
             text = format!("it crashed {count} times within {window}; {again}; {text}");
         }
         self.shared.withdraw(ServerState::Crashed(text));
-        let declaration = &self.shared.declaration;
-        if stuck || !(declaration.auto_restart || endpoint::is_remote(&declaration.endpoint)) {
+        let ready = &self.shared.ready;
+        if stuck || !(ready.auto_restart || endpoint::is_remote(&ready.endpoint)) {
             return NextStep::Rest;
         }
         let pause = pause(self.timings(), self.breaker.count());
@@ -395,8 +395,7 @@ fn final_state(shared: &ServerShared, failed: &FailedConnection, tries: u32) -> 
         return ServerState::NeedsAuth(needs_auth(shared, challenge));
     }
     let times = if tries > 1 { format!(" ({tries} tries)") } else { String::new() };
-    let mut text =
-        format!("it did not start{times}: {}; {}", failed.fault, endpoint::describe(&shared.declaration.endpoint));
+    let mut text = format!("it did not start{times}: {}; {}", failed.fault, endpoint::describe(&shared.ready.endpoint));
     if let Some(program) = &failed.program {
         text = format!("{text}; {program}");
     }

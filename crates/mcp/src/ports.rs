@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use ollm_protocol::Oauth;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -67,6 +68,9 @@ pub trait Sample: Send + Sync {
 
 /// Knows the value of the `Authorization` header.
 pub trait Authorize: Send + Sync {
+    /// From now on a server of this name is the one at this address, and this is declared about logging in to it.
+    fn serve(&self, _server: &str, _url: &str, _oauth: Option<&Oauth>) {}
+
     /// The value for the next request to a server, if there is one.
     fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>>;
 

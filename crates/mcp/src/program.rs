@@ -12,9 +12,9 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::declaration::Endpoint;
 use crate::line_transport::LineTransport;
 use crate::log::Log;
+use crate::ready::Endpoint;
 use crate::shared::ServerShared;
 
 /// How often the exit is checked where no file signals it.
@@ -53,8 +53,7 @@ impl Program {
             limits: limits.clone(),
             ..Job::new(program)
         };
-        if let Some(why) = shared.context.ports.admit.as_ref().and_then(|admit| admit.refusal(&shared.declaration.name))
-        {
+        if let Some(why) = shared.context.ports.admit.as_ref().and_then(|admit| admit.refusal(&shared.ready.name)) {
             return Err(StartError::Barred(why));
         }
         let mut resident = shared.launch(job).await?;

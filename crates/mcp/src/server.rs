@@ -10,14 +10,15 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::cache::ServerMemory;
 use crate::client_handler::{ClientHandler, OnProgress};
-use crate::declaration::Declaration;
 use crate::endpoint::is_remote;
 use crate::error::{CallError, CallErrorKind};
 use crate::handshake::Era;
 use crate::lifecycle::{ServerCommand, run_lifecycle};
 use crate::list::{ListKind, Listing, list};
 use crate::log::Log;
+use crate::ready::{Endpoint, ReadyServer};
 use crate::requester::{InteractiveRequest, RequestDeadline, RequestError, Requester};
 use crate::runtime::RuntimeHandle;
 use crate::shared::{ServerShared, ServerSnapshot, needs_auth, redact, secrets};
@@ -30,19 +31,6 @@ const REASON: Duration = Duration::from_secs(1);
 
 /// How long a caller waits for tools that a server has announced.
 const FRESH: Duration = Duration::from_secs(2);
-
-/// What was learnt of a server in an earlier run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServerMemory {
-    /// The protocol revision that was agreed upon.
-    pub revision: Option<String>,
-    /// How it was reached: stdio, http or sse.
-    pub transport: Option<String>,
-    /// Its tools, as it wrote them.
-    pub tools: Option<Vec<Value>>,
-    /// What was left out of them.
-    pub warnings: Vec<String>,
-}
 
 /// A tool to call.
 #[derive(Clone, Default)]
@@ -73,28 +61,33 @@ pub struct Server {
 
 impl Server {
     /// A server that does not run yet. Belongs to the runtime of the caller, whose thread must outlive it.
-    pub fn new(context: Arc<ClientContext>, declaration: Declaration, memory: ServerMemory) -> Self {
-        Self::on(context, declaration, memory, None)
+    pub fn new(context: Arc<ClientContext>, ready: ReadyServer, memory: ServerMemory) -> Self {
+        Self::on(context, ready, memory, None)
     }
 
     /// A server whose program is started by a thread made for that. Belongs to the runtime of that thread.
     pub(crate) fn on_thread(
         context: Arc<ClientContext>,
-        declaration: Declaration,
+        ready: ReadyServer,
         memory: ServerMemory,
         runtime: Arc<RuntimeHandle>,
     ) -> Self {
-        Self::on(context, declaration, memory, Some(runtime))
+        Self::on(context, ready, memory, Some(runtime))
     }
 
     fn on(
         context: Arc<ClientContext>,
-        declaration: Declaration,
+        ready: ReadyServer,
         memory: ServerMemory,
         runtime: Option<Arc<RuntimeHandle>>,
     ) -> Self {
-        let log = Arc::new(Log::new(secrets(&declaration), declaration.hidden.clone(), context.settings.bounds.lines));
-        let handler = ClientHandler::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
+        if let (Some(authorize), Endpoint::Http { url, .. } | Endpoint::Sse { url, .. }) =
+            (&context.ports.authorize, &ready.endpoint)
+        {
+            authorize.serve(&ready.name, url, ready.oauth.as_ref());
+        }
+        let log = Arc::new(Log::new(secrets(&ready), ready.hidden.clone(), context.settings.bounds.lines));
+        let handler = ClientHandler::new(&ready.name, &context.settings, context.ports.clone(), Arc::clone(&log));
         let (now, _) = watch::channel(ServerSnapshot {
             state: ServerState::Configured,
             requester: None,
@@ -106,7 +99,7 @@ impl Server {
             mark: 0,
             warnings: memory.warnings,
         });
-        let shared = Arc::new(ServerShared { declaration, context, handler: Arc::new(handler), log, now, runtime });
+        let shared = Arc::new(ServerShared { ready, context, handler: Arc::new(handler), log, now, runtime });
         let (commands, receiver) = mpsc::unbounded_channel();
         let era = memory.revision.as_deref().map(Era::of);
         let task = tokio::spawn(run_lifecycle(Arc::clone(&shared), receiver, era));
@@ -115,12 +108,12 @@ impl Server {
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.shared.declaration.name
+        &self.shared.ready.name
     }
 
     /// How it was declared.
-    pub fn declaration(&self) -> &Declaration {
-        &self.shared.declaration
+    pub fn ready(&self) -> &ReadyServer {
+        &self.shared.ready
     }
 
     /// Its status.
@@ -239,22 +232,22 @@ impl Server {
     /// Calls a tool; starts the server if it does not run. The result is the server's own result object. Dropped, the
     /// call is cancelled.
     pub async fn call(&self, call: Call) -> Result<Value, CallError> {
-        if !self.shared.declaration.tools.admits(&call.tool) {
+        if !self.shared.ready.tools.admits(&call.tool) {
             let text = format!("its tool `{}` is not allowed by its declaration", call.tool);
             return Err(self.error(CallErrorKind::Unavailable(text)));
         }
-        let idle = call.timeout.unwrap_or(self.shared.declaration.tool_timeout);
+        let idle = call.timeout.unwrap_or(self.shared.ready.tool_timeout);
         self.request(InteractiveRequest::Call(call.tool, call.args), idle, call.progress).await
     }
 
     /// Gets a prompt, filled in.
     pub async fn prompt(&self, name: String, args: Map<String, Value>) -> Result<Value, CallError> {
-        self.request(InteractiveRequest::Prompt(name, args), self.shared.declaration.tool_timeout, None).await
+        self.request(InteractiveRequest::Prompt(name, args), self.shared.ready.tool_timeout, None).await
     }
 
     /// Reads a resource.
     pub async fn read(&self, uri: String) -> Result<Value, CallError> {
-        self.request(InteractiveRequest::Read(uri), self.shared.declaration.tool_timeout, None).await
+        self.request(InteractiveRequest::Read(uri), self.shared.ready.tool_timeout, None).await
     }
 
     /// Lists its prompts.
@@ -335,7 +328,7 @@ impl Server {
         }
         let state = self.shared.now().state;
         match &state {
-            ServerState::Failed(why) if !is_remote(&self.shared.declaration.endpoint) => {
+            ServerState::Failed(why) if !is_remote(&self.shared.ready.endpoint) => {
                 return Err(self.error(CallErrorKind::Unavailable(self.with_way_out(why))));
             }
             ServerState::NeedsAuth(why) => return Err(self.error(CallErrorKind::Unavailable(why.clone()))),
@@ -379,7 +372,7 @@ impl Server {
             ));
         }
         let disabled = "it is disabled; `enabled: true` in its declaration changes that";
-        (!self.shared.declaration.enabled).then(|| CallErrorKind::Unavailable(disabled.to_owned()))
+        (!self.shared.ready.enabled).then(|| CallErrorKind::Unavailable(disabled.to_owned()))
     }
 
     async fn failed(&self, failure: RequestError) -> CallError {
@@ -392,7 +385,7 @@ impl Server {
             RequestError::Unsent => CallErrorKind::Unavailable("it ended the connection".to_owned()),
             RequestError::Failed(CallErrorKind::Lost(text)) => {
                 let _ = self.commands.send(ServerCommand::Suspect);
-                let known = if is_remote(&self.shared.declaration.endpoint) { None } else { self.reason().await };
+                let known = if is_remote(&self.shared.ready.endpoint) { None } else { self.reason().await };
                 // The reason holds its last words already.
                 match known {
                     Some(reason) => return self.error(CallErrorKind::Lost(reason)),
@@ -424,7 +417,7 @@ impl Server {
     fn admitted<'a>(&'a self, tools: &'a [Value]) -> impl Iterator<Item = &'a Value> {
         let admits = |tool: &&Value| {
             let name = tool.get("name").and_then(Value::as_str);
-            name.is_some_and(|name| self.shared.declaration.tools.admits(name))
+            name.is_some_and(|name| self.shared.ready.tools.admits(name))
         };
         tools.iter().filter(admits)
     }

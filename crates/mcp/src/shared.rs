@@ -12,11 +12,11 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::client_handler::ClientHandler;
-use crate::declaration::{Declaration, Endpoint};
 use crate::endpoint::secret_args;
 use crate::list::Listing;
 use crate::log::Log;
 use crate::ports::{Ports, ServerNotice};
+use crate::ready::{Endpoint, ReadyServer};
 use crate::requester::Requester;
 use crate::runtime::RuntimeHandle;
 use crate::settings::Settings;
@@ -59,7 +59,7 @@ impl ClientContext {
 
 /// What the handle and the task of a server share.
 pub(crate) struct ServerShared {
-    pub(crate) declaration: Declaration,
+    pub(crate) ready: ReadyServer,
     pub(crate) context: Arc<ClientContext>,
     pub(crate) handler: Arc<ClientHandler>,
     pub(crate) log: Arc<Log>,
@@ -70,7 +70,7 @@ pub(crate) struct ServerShared {
 
 impl std::fmt::Debug for ServerShared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("name", &self.declaration.name).finish_non_exhaustive()
+        f.debug_struct("Shared").field("name", &self.ready.name).finish_non_exhaustive()
     }
 }
 
@@ -135,7 +135,7 @@ impl ServerShared {
         });
         if let Some(watch) = &self.context.ports.watch {
             for notice in &notices {
-                watch.notice(&self.declaration.name, notice);
+                watch.notice(&self.ready.name, notice);
             }
         }
     }
@@ -179,8 +179,8 @@ impl ServerShared {
 
 /// What to do about a server that wants authorization.
 pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
-    let name = &shared.declaration.name;
-    if let Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } = &shared.declaration.endpoint
+    let name = &shared.ready.name;
+    if let Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } = &shared.ready.endpoint
         && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
     {
         return "it does not take the `Authorization` header of its declaration; correct its value".to_owned();
@@ -211,13 +211,13 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
 }
 
 /// The values that are redacted in all that the server says.
-pub(crate) fn secrets(declaration: &Declaration) -> Vec<(String, String)> {
-    let own: Vec<(String, String)> = match &declaration.endpoint {
+pub(crate) fn secrets(ready: &ReadyServer) -> Vec<(String, String)> {
+    let own: Vec<(String, String)> = match &ready.endpoint {
         Endpoint::Stdio { args, env, .. } => {
             let env = env.iter().filter(|(name, _)| looks_secret(name)).cloned();
             env.chain(secret_args(args).map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
         }
         Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => headers.clone(),
     };
-    [own, declaration.secrets.clone()].concat()
+    [own, ready.secrets.clone()].concat()
 }

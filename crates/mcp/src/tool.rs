@@ -2,10 +2,9 @@
 //! the others with it.
 
 use ollm_protocol::schema::{self, Api, BadSchema};
-use ollm_protocol::{Tool, ToolSchema};
+use ollm_protocol::{Tool, ToolFilter, ToolSchema};
 use serde_json::Value;
 
-use crate::declaration::Filter;
 use crate::depth_limit::{DEEPEST, is_deep};
 use crate::name::{BadName, tool_names};
 
@@ -58,7 +57,7 @@ enum Refused {
 
 impl Offers {
     /// The tools in the entries of `tools/list`, under the label of their server (see [`Labels`](crate::Labels)).
-    pub fn read(server: &str, listed: &[Value], filter: &Filter) -> Offers {
+    pub fn read(server: &str, listed: &[Value], filter: &ToolFilter) -> Offers {
         let mut offers = Offers { remarks: idle(listed, filter), ..Offers::default() };
         let raw = |entry: &Value| entry.get("name").and_then(Value::as_str).map(str::to_owned);
         let wanted: Vec<(&Value, Option<String>)> = listed
@@ -96,7 +95,7 @@ impl Offers {
 }
 
 /// What the declaration says about tools that are not in a list.
-fn idle(listed: &[Value], filter: &Filter) -> Vec<Remark> {
+fn idle(listed: &[Value], filter: &ToolFilter) -> Vec<Remark> {
     let names: Vec<&str> = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str)).collect();
     // A server that lists nothing has not said what it has.
     if names.is_empty() {

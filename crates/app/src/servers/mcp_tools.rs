@@ -168,7 +168,7 @@ impl McpTools {
             self.tell_remarks(&server_set, &name, tell);
         }
         let mut awaited = std::mem::take(&mut *guard(&self.awaited));
-        let timeout = |name: &String| Some(server_set.fleet().server(name).ok()?.declaration().connect_timeout);
+        let timeout = |name: &String| Some(server_set.fleet().server(name).ok()?.ready().connect_timeout);
         let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
         let (began, mut quiet) = (Instant::now(), Instant::now());
         loop {

@@ -1,22 +1,22 @@
 //! Servers that live as long as one command, and what is remembered of them afterwards.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::SystemTime;
 
-use ollm_catalog::{Oauth, Problem, Severity};
+use ollm_catalog::{Problem, Severity};
 use ollm_mcp::{
-    BlockingClient, Cache, CallError, CallErrorKind, ClientContext, Endpoint, Entry, Filter, Offers, Ports, Progress,
-    Root, Server, ServerMemory, Settings, Spill, Taken, Tokens, read_error, read_result,
+    BlockingClient, Cache, CallError, CallErrorKind, ClientContext, Offers, Ports, Progress, Root, Server, Settings,
+    Spill, Taken, Tokens, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
-use ollm_store::{Digest, UpdateError, write_atomic};
+use ollm_store::{UpdateError, write_atomic};
 use serde_json::Value;
 
 use super::gate::Gate;
-use super::{DeclaredServer, Servers, ToolReview, cache, filter, now, offers, tokens};
+use super::{DeclaredServer, Servers, cache, now, tokens};
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
@@ -29,33 +29,15 @@ const MOST_REMARKS: usize = 20;
 #[derive(Debug)]
 pub(super) struct ServerSet {
     fleet: BlockingClient,
-    /// What was granted by logging in, also while we run.
-    tokens: Arc<Tokens>,
     /// Looks at those that came with a project once more whenever they are started.
     gate: Arc<Gate>,
-    members: RwLock<BTreeMap<String, ServerEntry>>,
+    /// Each as it was declared.
+    members: RwLock<BTreeMap<String, DeclaredServer>>,
     cache: Cache,
+    /// Where the logs of last runs are.
+    logs: PathBuf,
     /// Whether there is a home to remember things in.
     keeps: bool,
-}
-
-/// What is known of a server beside how to reach it.
-#[derive(Debug)]
-struct ServerEntry {
-    label: String,
-    filter: Filter,
-    digest: Option<Digest>,
-    /// What is remembered of it already.
-    cached: Option<Entry>,
-    /// Which of its tools a person knows, if that matters.
-    review: Option<ToolReview>,
-    log: PathBuf,
-    /// Where it is declared.
-    file: PathBuf,
-    /// The extension it came with.
-    extension: Option<String>,
-    /// How to log in to it.
-    oauth: Option<Oauth>,
 }
 
 /// What became of servers whose declarations were read anew.
@@ -78,12 +60,13 @@ impl ServerSet {
     ) -> Result<(ServerSet, Vec<Problem>), AppError> {
         let tokens = Arc::new(Tokens::new(&tokens(servers.world), servers.world.network.clone(), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
-        let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
+        let ports = Ports { authorize: Some(tokens), admit: Some(gate.clone()), ..ports };
         let fleet =
             BlockingClient::new(Arc::new(ClientContext::new(settings(servers), ports, Arc::new(Children::new()))))
                 .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
-        let server_set = ServerSet { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
+        let (members, logs) = (RwLock::default(), logs(servers.world));
+        let server_set = ServerSet { fleet, gate, members, cache, logs, keeps };
         let Turnover { problems, .. } = server_set.renew(servers, chosen);
         Ok((server_set, problems))
     }
@@ -95,9 +78,11 @@ impl ServerSet {
         self.gate.enter(servers.world);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
-            let stays = |member: &ServerEntry| servers.stay(&member.file, member.extension.as_deref());
-            let (same, stays) =
-                self.read(&name, |member| (now == Some(&member.file), stays(member))).unwrap_or_default();
+            let looked_at = |member: &DeclaredServer| {
+                let file = &member.spec.origin.file;
+                (now == Some(file), servers.stay(file, member.spec.extension.as_deref()))
+            };
+            let (same, stays) = self.read(&name, looked_at).unwrap_or_default();
             // Nobody takes the name of one that merely cannot be read for a while.
             if stays && !same {
                 turnover.kept.push(name);
@@ -109,7 +94,7 @@ impl ServerSet {
         for known in chosen.iter().filter(|known| !turnover.kept.contains(&known.spec.name)) {
             let name = &known.spec.name;
             self.gate.watch(known);
-            let (declaration, mut missing) = match known.declaration(servers) {
+            let (ready, mut missing) = match known.ready(servers) {
                 Ok(found) => found,
                 Err(why) => {
                     let message = format!("server `{name}` is not started: {why}");
@@ -120,22 +105,17 @@ impl ServerSet {
             let before = self.fleet.server(name).ok();
             // One that was approved anew since it was refused is tried again.
             let again = self.gate.refused(name);
-            let oauth = known.expanded(servers).0.oauth;
-            let logs_in_as_before = self.read(name, |member| member.oauth == oauth).unwrap_or_default();
-            let same = before.as_ref().is_some_and(|server| *server.declaration() == declaration && logs_in_as_before);
+            let same = before.as_ref().is_some_and(|server| *server.ready() == ready);
             if again || !same {
                 if before.is_some() {
                     self.remove(name);
                 }
-                if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
-                    self.tokens.serve(name, url, client(oauth.as_ref()));
-                }
-                self.fleet.add(declaration, memory(known.cached.as_ref()));
+                self.fleet.add(ready, known.cached.clone().unwrap_or_default());
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
                 list.push(name.clone());
                 turnover.problems.append(&mut missing);
             }
-            self.write().insert(name.clone(), ServerEntry::of(known, oauth, servers));
+            self.write().insert(name.clone(), (*known).clone());
         }
         turnover
     }
@@ -153,11 +133,11 @@ impl ServerSet {
         self.fleet.servers().iter().map(|server| server.name().to_owned()).collect()
     }
 
-    fn read<T>(&self, name: &str, look: impl FnOnce(&ServerEntry) -> T) -> Option<T> {
+    fn read<T>(&self, name: &str, look: impl FnOnce(&DeclaredServer) -> T) -> Option<T> {
         self.members.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, ServerEntry>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, DeclaredServer>> {
         self.members.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,12 +182,10 @@ impl ServerSet {
         self.read(server.name(), |member| {
             let memory = server.memory();
             let mut trouble = None;
-            let (revision, transport, warnings) = (memory.revision, memory.transport, memory.warnings);
-            let said = memory.tools.map(|tools| Entry { tools, warnings, revision, transport, at: now() });
-            if let (Some(digest), Some(said)) = (&member.digest, said)
+            if let Some(key) = member.key.as_ref().filter(|_| memory.tools.is_some())
                 && self.keeps
-                && !member.knows(&said)
-                && let Err(error) = self.cache.put(digest, &said)
+                && member.cached.as_ref() != Some(&memory)
+                && let Err(error) = self.cache.put(key, &memory, now())
             {
                 trouble = Some(format!("what servers list is not remembered: {}", reason(&error)));
             }
@@ -216,7 +194,8 @@ impl ServerSet {
             let start = text.ceil_char_boundary(text.len().saturating_sub(LARGEST_LOG));
             if self.keeps && !lines.is_empty() {
                 // A log that is not kept is no reason to fail.
-                let _ = write_atomic(&member.log, text.get(start..).unwrap_or_default().as_bytes());
+                let _ =
+                    write_atomic(&log_in(&self.logs, &member.label), text.get(start..).unwrap_or_default().as_bytes());
             }
             trouble
         })
@@ -235,32 +214,6 @@ impl ServerSet {
     }
 }
 
-impl ServerEntry {
-    fn of(known: &DeclaredServer, oauth: Option<Oauth>, servers: &Servers<'_>) -> ServerEntry {
-        let name = &known.spec.name;
-        ServerEntry {
-            label: servers.labels.of(name).unwrap_or("server").to_owned(),
-            filter: filter(&known.spec),
-            digest: known.key,
-            cached: known.cached.clone(),
-            review: ToolReview::of(known, servers.world),
-            log: log_file(servers, name),
-            file: known.spec.origin.file.clone(),
-            extension: known.spec.extension.clone(),
-            oauth,
-        }
-    }
-
-    fn offers(&self, listed: &[Value]) -> Offers {
-        offers(&self.label, listed, &self.filter, self.review.as_ref())
-    }
-
-    /// Whether it says what is remembered.
-    fn knows(&self, said: &Entry) -> bool {
-        self.cached.as_ref().is_some_and(|entry| Entry { at: said.at, ..entry.clone() } == *said)
-    }
-}
-
 /// Why something was not written down.
 pub fn reason(error: &UpdateError) -> String {
     match error {
@@ -270,9 +223,16 @@ pub fn reason(error: &UpdateError) -> String {
 }
 
 /// Where the log of a server's last run is kept.
-pub fn log_file(servers: &Servers<'_>, name: &str) -> PathBuf {
-    let label = servers.labels.of(name).unwrap_or("server");
-    servers.world.state().join("mcp-logs").join(format!("{label}.log"))
+pub fn log_file(world: &World, known: &DeclaredServer) -> PathBuf {
+    log_in(&logs(world), &known.label)
+}
+
+fn logs(world: &World) -> PathBuf {
+    world.state().join("mcp-logs")
+}
+
+fn log_in(folder: &Path, label: &str) -> PathBuf {
+    folder.join(format!("{label}.log"))
 }
 
 /// What people are told about a list of tools that is not whole; a hundred bad tools are no hundred lines.
@@ -309,21 +269,6 @@ pub fn told(step: &Progress) -> String {
     format!("progress {}{total}{text}", step.done)
 }
 
-/// The client that is declared for a server, and the word that proves it.
-fn client(oauth: Option<&Oauth>) -> Option<(String, String)> {
-    oauth.and_then(|oauth| oauth.client_id.clone().zip(oauth.client_secret.clone()))
-}
-
-fn memory(cached: Option<&Entry>) -> ServerMemory {
-    let known = |entry: &Entry| ServerMemory {
-        revision: entry.revision.clone(),
-        transport: entry.transport.clone(),
-        tools: Some(entry.tools.clone()),
-        warnings: entry.warnings.clone(),
-    };
-    cached.map(known).unwrap_or_default()
-}
-
 fn settings(servers: &Servers<'_>) -> Settings {
     let world = servers.world;
     Settings {
@@ -337,7 +282,7 @@ fn settings(servers: &Servers<'_>) -> Settings {
     }
 }
 
-fn roots(folder: &std::path::Path) -> Vec<Root> {
+fn roots(folder: &Path) -> Vec<Root> {
     let escaped: String = folder
         .to_string_lossy()
         .bytes()

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ollm_mcp::{Offers, Remark};
-use ollm_protocol::{Remedy, Source};
+use ollm_protocol::Remedy;
 use ollm_store::versioned::{self, Loaded};
 use ollm_store::{Digest, Hasher, UpdateError, digest_bytes};
 use serde_json::{Map, Value, json};
 
-use super::{DeclaredServer, now, reason};
+use super::{now, reason};
 use crate::world::World;
 
 const VERSION: u32 = 1;
@@ -47,12 +47,11 @@ pub struct WaitingTool {
 }
 
 impl ToolReview {
-    /// Nothing for a server of the user's own, and where nothing can be remembered.
-    pub fn of(known: &DeclaredServer, world: &World) -> Option<ToolReview> {
-        let is_own = known.spec.source == Source::User && known.bundle.is_none();
-        let (file, server) = (file(world), known.spec.name.clone());
+    /// What is known of the tools of a server under this key; nothing where nothing can be remembered.
+    pub(super) fn new(server: &str, key: Digest, world: &World) -> Option<ToolReview> {
+        let (file, server) = (file(world), server.to_owned());
         let way_out = world.tell(&Remedy::ReviewTools(server.clone()));
-        known.key.filter(|_| !is_own && world.own_home().is_some()).map(|key| ToolReview { file, server, key, way_out })
+        world.own_home().map(|_| ToolReview { file, server, key, way_out })
     }
 
     /// The tools of a list that wait. The list of a server that is met for the first time is remembered, and none waits.

@@ -1,8 +1,10 @@
 //! All settings there are, as data: validation, layers, `config show`, the JSON Schema and the reference come from here.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::kind::{Item, Kind};
+use crate::mcp::{SERVER_KEYS, ServerKey, ServerKeyKind, TRANSPORTS, TextForm};
 
 /// One setting.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +86,7 @@ const USERS: Project = Project::Never("only the user decides about this");
 const NO_DOWNLOADS: &str = "this version downloads no hooks";
 const VOUCH: Project = Project::Never("a project cannot vouch for itself");
 
-/// All settings, in the order in which people should meet them.
+/// All settings but the keys of a server, in the order in which people should meet them.
 pub const KEYS: &[Key] = &[
     key("version", Kind::Count(1, 1), "1", "The version of the file's form.").project(Project::Any),
     key("hooks.enabled", Kind::Flag, "true", "Whether hooks run at all. The built-in guards do in any case: `hooks.guards`.")
@@ -176,25 +178,6 @@ pub const KEYS: &[Key] = &[
     key("mcp.servers.*", Kind::Server, "null", "An MCP server, by its name. One that a project declares needs approval.")
         .project(Project::New("a project cannot replace a server of the user"))
         .guarded(),
-    inner("mcp.servers.*.command", WORDS, "The program that is the server."),
-    inner("mcp.servers.*.args", Kind::List(Item::Free), "Its arguments."),
-    inner("mcp.servers.*.env", Kind::Pairs, "Its variables; `${NAME}` stands for one of ours."),
-    inner("mcp.servers.*.cwd", WORDS, "The folder it runs in."),
-    inner("mcp.servers.*.url", Kind::Text(Item::Url), "Where it is, if it is not started by us."),
-    inner("mcp.servers.*.headers", Kind::Pairs, "The headers it is sent."),
-    inner("mcp.servers.*.transport", Kind::Choice(&["stdio", "sse", "http"]), "How it is spoken to. Unset, `stdio` for a command and `http` for a URL."),
-    inner("mcp.servers.*.timeout", MS, "How long it may take to answer for the first time."),
-    inner("mcp.servers.*.toolTimeout", MS, "How long a call of one of its tools may take."),
-    inner("mcp.servers.*.idleTimeout", Kind::Pause, "How long it may be unused before it is ended until the next call; 0 for ever."),
-    inner("mcp.servers.*.enabled", Kind::Flag, "Whether it is started."),
-    inner("mcp.servers.*.autoRestart", Kind::Flag, "Whether it is started again after a crash."),
-    inner("mcp.servers.*.lazy", Kind::Flag, "Whether it is started by the first call, once its tools are known."),
-    inner("mcp.servers.*.disabled", Kind::Flag, "The opposite of `enabled`, as other programs write it."),
-    inner("mcp.servers.*.allowTools", Kind::List(Item::Free), "The only tools it may offer."),
-    inner("mcp.servers.*.denyTools", Kind::List(Item::Free), "Tools it may not offer."),
-    inner("mcp.servers.*.limits", Kind::Parts("cpu, memory, processes, files, fileSize"), "What its program may use."),
-    inner("mcp.servers.*.oauth", Kind::Parts("clientId, clientSecret, clientMetadataUrl, scopes, callbackPort, redirectUri"), "How to log in, where that needs more than the server says."),
-    inner("mcp.servers.*.description", Kind::Text(Item::Free), "What it is, for people."),
     key("model.provider", WORDS, "null", "Who runs the model.").variable("OLLM_MODEL_PROVIDER").project(ELSEWHERE).guarded(),
     key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE).guarded(),
     key("model.baseUrl", Kind::Text(Item::Url), "null", "Where the model is reached.")
@@ -253,9 +236,46 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'sta
     }
 }
 
-/// A part of an entry that is taken or left as a whole.
-const fn inner(path: &'static str, kind: Kind, about: &'static str) -> Key {
-    key(path, kind, "null", about).project(Project::New("a project cannot replace a server of the user")).guarded()
+/// The keys of a server as settings: parts of an entry that is taken or left as a whole.
+static SERVER: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let setting = |row: &'static ServerKey| {
+        // Made once, and as lasting as the table.
+        let path = format!("mcp.servers.*.{}", row.name).leak();
+        let key = key(path, kind(row)?, "null", row.about);
+        Some(key.project(Project::New("a project cannot replace a server of the user")).guarded())
+    };
+    SERVER_KEYS.iter().filter_map(setting).collect()
+});
+
+/// What a key of a server may be; nothing for what is no key.
+fn kind(row: &'static ServerKey) -> Option<Kind> {
+    Some(match row.kind {
+        ServerKeyKind::Place => return None,
+        ServerKeyKind::Remark => Kind::Text(Item::Free),
+        ServerKeyKind::Text(_, TextForm::Address, _) => Kind::Text(Item::Url),
+        ServerKeyKind::Text(..) | ServerKeyKind::Span(_) => WORDS,
+        ServerKeyKind::Texts(..) | ServerKeyKind::Words(_) => Kind::List(Item::Free),
+        ServerKeyKind::Variables(_) | ServerKeyKind::Headers(_) => Kind::Pairs,
+        ServerKeyKind::Transport(_) => Kind::Choice(TRANSPORTS),
+        ServerKeyKind::Flag(_) | ServerKeyKind::Switch(_) => Kind::Flag,
+        ServerKeyKind::Time(_) => MS,
+        ServerKeyKind::Pause(_) => Kind::Pause,
+        ServerKeyKind::Size(_) => Kind::Size,
+        ServerKeyKind::Count(_) => Kind::Count(0, u64::MAX),
+        ServerKeyKind::Port(_) => Kind::Count(1, 0xffff),
+        ServerKeyKind::Section(keys, _) => Kind::Parts(keys),
+    })
+}
+
+/// All settings with the keys of a server among them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter()
+        .flat_map(|key| std::iter::once(key).chain(if key.kind == Kind::Server { SERVER.iter() } else { [].iter() }))
+}
+
+/// A key of a server as a setting.
+pub(crate) fn of_server(name: &str) -> Option<&'static Key> {
+    SERVER.iter().find(|key| key.path.rsplit('.').next() == Some(name))
 }
 
 impl Key {
@@ -297,11 +317,6 @@ impl Key {
     const fn older_variable(mut self, name: &'static str, kind: Kind) -> Key {
         self.older_variable = Some((name, kind));
         self
-    }
-
-    /// Whether this is a part of an entry that is taken or left as a whole.
-    pub fn is_inner(&self) -> bool {
-        self.path.starts_with("mcp.servers.*.")
     }
 
     /// Whether the path has names of people's choice in it.
@@ -346,6 +361,9 @@ pub(crate) enum Place {
 }
 
 pub(crate) fn place(path: &[&str]) -> Place {
+    if let ["mcp", "servers", _, name] = path {
+        return of_server(name).map_or(Place::Nowhere, Place::Leaf);
+    }
     let mut place = Place::Nowhere;
     for key in KEYS {
         match key.rest(path) {
@@ -365,7 +383,7 @@ pub(crate) fn guards(section: &[&str]) -> bool {
 
 /// The names that are known below a section.
 pub(crate) fn names(section: &[&str]) -> Vec<&'static str> {
-    let mut names: Vec<&str> = KEYS.iter().filter_map(|key| key.below(section)).filter(|name| *name != "*").collect();
+    let mut names: Vec<&str> = all().filter_map(|key| key.below(section)).filter(|name| *name != "*").collect();
     names.dedup();
     names
 }
@@ -394,8 +412,8 @@ mod tests {
 
     #[test]
     fn every_setting_stands_once_and_is_described() {
-        for (index, key) in KEYS.iter().enumerate() {
-            assert!(KEYS.iter().skip(index + 1).all(|other| other.path != key.path), "{}", key.path);
+        for (index, key) in all().enumerate() {
+            assert!(all().skip(index + 1).all(|other| other.path != key.path), "{}", key.path);
             assert!(key.about.ends_with('.') && key.about.starts_with(char::is_uppercase), "{}", key.path);
         }
     }
@@ -410,7 +428,7 @@ mod tests {
 
     #[test]
     fn every_scalar_setting_has_the_variable_of_its_path_and_nothing_else_has_one() {
-        for key in KEYS {
+        for key in all() {
             let scalar = matches!(
                 key.kind,
                 Kind::Flag

@@ -11,7 +11,7 @@ use ollm_protocol::units;
 use serde_json::{Value, json};
 
 use super::settings::GUARDS;
-use crate::mcp;
+use crate::mcp::{self, ServerKey};
 use crate::node::Node;
 use crate::value::{self, Reading};
 
@@ -47,7 +47,7 @@ pub enum Kind {
     /// How an MCP server is reached; its keys are settings of their own.
     Server,
     /// A map with these keys, which is taken whole.
-    Parts(&'static str),
+    Parts(&'static [ServerKey]),
     /// Anything; handed on as it is.
     Any,
 }
@@ -134,7 +134,7 @@ impl Kind {
             Kind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
             Kind::Scalar => "text, a number, true or false".to_owned(),
             Kind::Server => "a map with a `command` or a `url`".to_owned(),
-            Kind::Parts(keys) => format!("a map with {keys}"),
+            Kind::Parts(keys) => format!("a map with {}", ServerKey::names(keys).join(", ")),
             Kind::Any => "anything".to_owned(),
         }
     }

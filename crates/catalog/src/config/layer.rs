@@ -7,12 +7,13 @@ use ollm_store::{check_owner, current_uid, looks_secret};
 use serde_json::Value;
 
 use super::edit::says;
+use super::key::all;
 use super::kind::{Kind, duration, milliseconds};
 use super::policy::{self, objection};
 use super::settings::USUAL_TIMEOUT;
 use super::variables;
 use super::written::{self, Said};
-use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
+use super::{Config, Ignored, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
 use crate::budget::Budget;
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
 use crate::load::Positions;
@@ -305,7 +306,7 @@ pub(super) fn unheard(from: &Path, path: &str, why: &str, help: &str) -> Problem
 /// A problem without what may be a secret: neither the value nor its line is shown where a name promises one, nor where
 /// settings of extensions stand, of which only their manifests know what they are.
 pub(crate) fn discreet(problem: Problem) -> Problem {
-    let known = |word: &str| KEYS.iter().any(|key| key.path.rsplit('.').next() == Some(word));
+    let known = |word: &str| all().any(|key| key.path.rsplit('.').next() == Some(word));
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
     // Also where it is mistyped; a long word is none.
     let is_settings = |word: &str| word.len() < 16 && strsim::damerau_levenshtein(word, "settings") <= 2;

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::key::{KEYS, Key, Project, Safety, SetBy};
+use super::key::{KEYS, Key, Project, Safety, SetBy, all};
 use super::kind::Kind;
 
 /// All settings as a table in Markdown.
 pub fn key_table() -> String {
     let mut text = String::from("| key | value | default | variable | in a project |\n|---|---|---|---|---|\n");
-    for key in KEYS {
+    for key in all() {
         let default =
             if key.default == "null" { String::new() } else { format!("`{}`", key.default.replace(',', ", ")) };
         let variables = key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name));
@@ -70,8 +70,7 @@ fn values(kind: Kind) -> String {
 /// The JSON Schema of `config.yaml`.
 pub fn schema() -> Value {
     let mut root = section();
-    // What a server has is said by the schema of servers.
-    for key in KEYS.iter().filter(|key| !key.is_inner()) {
+    for key in KEYS {
         let parts: Vec<&str> = key.path.split('.').collect();
         insert(&mut root, &parts, key);
     }

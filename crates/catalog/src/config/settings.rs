@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ollm_protocol::{Layer, RateLimit, Rules};
 use ollm_trust::ApprovalKey;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::kind::duration;
 use super::workspace::{covered_by_all, covers};
@@ -80,21 +80,6 @@ pub struct McpSettings {
     pub auto_restart: bool,
     /// Whether one may ask the model: `ask`, `allow` or `deny`.
     pub sampling: String,
-    /// Those that are declared, the user's first.
-    pub servers: Vec<McpServer>,
-}
-
-/// A declared MCP server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct McpServer {
-    /// Its name.
-    pub name: String,
-    /// Whose file declares it; a project's needs approval.
-    pub layer: Layer,
-    /// Its keys, each of the right type; unknown ones as they were written.
-    pub value: Map<String, Value>,
-    /// The place of the declaration.
-    pub origin: Origin,
 }
 
 /// What applies to the records of dispatches.
@@ -211,7 +196,6 @@ impl Config {
             idle_timeout: duration(&self.value("mcp.idleTimeout")).filter(|time| !time.is_zero()),
             auto_restart: self.flag("mcp.autoRestart"),
             sampling: self.text("mcp.sampling"),
-            servers: self.below("mcp.servers.*").filter_map(server).collect(),
         }
     }
 
@@ -269,14 +253,4 @@ impl Config {
         let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
         real.into_iter().any(|path| covers(&path, &project, &places.home))
     }
-}
-
-fn server(setting: &Setting) -> Option<McpServer> {
-    let Origin::File { layer, .. } = setting.origin else { return None };
-    Some(McpServer {
-        name: setting.path.strip_prefix("mcp.servers.")?.to_owned(),
-        layer,
-        value: setting.value.as_object()?.clone(),
-        origin: setting.origin.clone(),
-    })
 }

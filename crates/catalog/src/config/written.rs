@@ -3,7 +3,7 @@
 use ollm_protocol::{Remedy, Source, nearest};
 use serde_json::Value;
 
-use super::key::{KEYS, Key, Place, Safety, guards, names, place};
+use super::key::{Key, Place, Safety, guards, names, of_server, place};
 use super::kind::Kind;
 use super::older;
 use crate::file::Finding;
@@ -172,12 +172,9 @@ impl Reader {
             return None;
         }
         let said = at.entries().filter(|(_, at)| !matches!(at.node, Node::Null));
-        let value = |name: &str, node: &Node| {
-            let known = KEYS.iter().find(|key| key.path.strip_prefix("mcp.servers.*.") == Some(name));
-            match known.map(|key| key.kind.read(node)) {
-                Some(Reading::Exact(value) | Reading::Converted(value)) => value,
-                Some(Reading::Wrong) | None => node.to_json(),
-            }
+        let value = |name: &str, node: &Node| match of_server(name).map(|key| key.kind.read(node)) {
+            Some(Reading::Exact(value) | Reading::Converted(value)) => value,
+            Some(Reading::Wrong) | None => node.to_json(),
         };
         Some(said.map(|(name, at)| (name.to_owned(), value(name, at.node))).collect())
     }

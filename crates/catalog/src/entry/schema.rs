@@ -130,7 +130,7 @@ fn spelled(keys: impl Iterator<Item = &'static HookKey>) -> Map<String, Value> {
 }
 
 /// A key in snake case, which is read as well.
-fn snake(key: &str) -> String {
+pub(crate) fn snake(key: &str) -> String {
     key.chars().fold(String::with_capacity(key.len() + 2), |mut snake, letter| {
         if letter.is_ascii_uppercase() {
             snake.push('_');

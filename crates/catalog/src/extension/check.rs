@@ -1,5 +1,7 @@
 //! Reading the fields of a manifest: each is taken, or refused with its place and what would be right.
 
+use std::path::Path;
+
 use ollm_protocol::nearest;
 
 use crate::file::Finding;
@@ -9,6 +11,8 @@ use crate::value::{self, Reading};
 
 /// What was found wrong so far.
 pub(super) struct Check<'a> {
+    /// The extension's folder.
+    pub(super) folder: &'a Path,
     pub(super) findings: &'a mut Vec<Finding>,
 }
 
@@ -101,11 +105,15 @@ impl Check<'_> {
     }
 
     /// A key that has to be there.
-    pub(super) fn demand(&mut self, at: &Cursor<'_>, what: &str, key: &str, there: bool) {
-        let written = at.get(key).is_some_and(|value| !matches!(value.node, Node::Null));
-        // What is there but wrong has been told.
-        if !there && !written {
-            self.find(Severity::Error, at, Part::Value, format!("{what} has no `{key}`"), Some(format!("add `{key}`")));
+    pub(super) fn demand(&mut self, at: &Cursor<'_>, what: &str, key: &str) {
+        if !at.get(key).is_some_and(|value| !matches!(value.node, Node::Null)) {
+            self.find(
+                Severity::Error,
+                at,
+                Part::Value,
+                format!("the {what} has no `{key}`"),
+                Some(format!("add `{key}`")),
+            );
         }
     }
 

@@ -1,17 +1,17 @@
 //! `manifest.json`: what an extension is and brings.
 
-use std::path::Path;
-
 use ollm_protocol::Source;
 use semver::{Version, VersionReq};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::check::Check;
+use super::key::{ManifestKey, ManifestPart, RowKind, optional, required};
 use super::name::{PLAIN, check_extension_name, is_plain};
-use super::permission::Permissions;
-use super::setting::{self, SettingSpec};
-use super::skill::{self, Skill};
-use crate::entry;
+use super::permission::{PERMISSIONS, Permissions};
+use super::schema;
+use super::setting::{self, SETTING, SettingSpec};
+use super::skill::{self, SKILL, Skill};
+use crate::entry::{self, by_event};
 use crate::mcp::{self, Context};
 use crate::node::{Cursor, Node};
 use crate::value::{self, Reading};
@@ -19,47 +19,132 @@ use crate::value::{self, Reading};
 /// The newest form of a manifest that we know.
 pub(super) const VERSION: u64 = 1;
 
-/// The least that a manifest says.
-const EXAMPLE: &str = r#"{"name": "…", "version": "1.0.0", "description": "…"}"#;
+/// A manifest.
+pub(super) const MANIFEST: ManifestPart<Manifest> = ManifestPart {
+    name: "",
+    what: "a manifest",
+    example: r#"{"name": "…", "version": "1.0.0", "description": "…"}"#,
+    refusal: None,
+    rows: &[
+        optional("$schema", "Where the schema of manifests is, for editors.", "none", RowKind::Elsewhere(|| json!({}))),
+        optional(
+            "manifestVersion",
+            "The form of the manifest; a newer one is refused by name.",
+            "1",
+            // Before everything else.
+            RowKind::Elsewhere(|| json!({"type": "integer", "minimum": 1, "maximum": VERSION, "default": 1})),
+        ),
+        required(
+            "name",
+            "Lower-case letters, digits and hyphens, at most 64. Words that mean something else (`all`, `user`, `project` …) and \
+             devices of some systems (`con`, `nul`, `aux`, `prn`, `com1`–`com9`, `lpt1`–`lpt9`) are refused.",
+            RowKind::Own(|check, at, _| read_name(check, at), schema::name),
+        ),
+        required(
+            "version",
+            "A semantic version, also with a pre-release.",
+            RowKind::Own(
+                |check, at, manifest| manifest.version = read_version(check, at).unwrap_or_default(),
+                schema::version,
+            ),
+        ),
+        required(
+            "description",
+            "What the extension is for.",
+            RowKind::Words(|manifest, text| manifest.description = text),
+        ),
+        optional(
+            "author",
+            "Who wrote it, for people.",
+            "none",
+            RowKind::About(&["name", "email", "url"], |manifest, text| manifest.author = Some(text)),
+        ),
+        optional(
+            "license",
+            "The licence, as an SPDX expression, for people.",
+            "none",
+            RowKind::Words(|manifest, text| manifest.license = Some(text)),
+        ),
+        optional(
+            "repository",
+            "Where its source is, for people.",
+            "none",
+            RowKind::About(&["url", "type", "directory"], |manifest, text| manifest.repository = Some(text)),
+        ),
+        optional(
+            "homepage",
+            "Where it is described, for people.",
+            "none",
+            RowKind::Words(|manifest, text| manifest.homepage = Some(text)),
+        ),
+        optional(
+            "keywords",
+            "Words to find it by.",
+            "none",
+            RowKind::Texts(|manifest, words| manifest.keywords = words),
+        ),
+        optional(
+            "mcpServers",
+            "Servers by name, each with the keys of a server.",
+            "none",
+            RowKind::Own(|check, at, manifest| manifest.servers = read_servers(check, at), schema::servers),
+        ),
+        optional(
+            "hooks",
+            "Events with their lists, exactly as in a hook file; relative files lie in the extension's folder and may \
+             not leave it.",
+            "none",
+            RowKind::Own(|check, at, _| check_hooks(check, at), by_event),
+        ),
+        optional(
+            "settings",
+            "What can be set, a list.",
+            "none",
+            RowKind::Own(|check, at, manifest| manifest.settings = setting::read(check, at), schema::settings),
+        ),
+        optional(
+            "skills",
+            "Prompts with blanks to fill in, a list.",
+            "none",
+            RowKind::Own(|check, at, manifest| manifest.skills = skill::read(check, at), schema::skills),
+        ),
+        optional(
+            "dependencies",
+            "Other extensions and the versions that will do: `\"^1.2\"`, `\">=1 <3\"`, `\"*\"`. A pre-release fits only a range that \
+             names one: `\">=1.3.0-beta.1\"`.",
+            "none",
+            RowKind::Own(
+                |check, at, manifest| manifest.dependencies = read_dependencies(check, at),
+                schema::dependencies,
+            ),
+        ),
+        optional(
+            "permissions",
+            "What it wants to do, shown before you approve. Where they are given, what the manifest declares is held to them; what \
+             a program does by itself is not.",
+            "it is held to nothing",
+            RowKind::Own(
+                |check, at, manifest| _ = PERMISSIONS.read(check, at, &mut manifest.permissions),
+                || PERMISSIONS.schema(),
+            ),
+        ),
+    ],
+};
 
-/// The keys of a manifest.
-pub(super) const KEYS: &[&str] = &[
-    "$schema",
-    "manifestVersion",
-    "name",
-    "version",
-    "description",
-    "author",
-    "license",
-    "repository",
-    "homepage",
-    "keywords",
-    "mcpServers",
-    "hooks",
-    "settings",
-    "skills",
-    "dependencies",
-    "permissions",
-];
+/// The keys of a manifest and of its parts, but for those of its hooks and servers.
+pub fn manifest_keys() -> [(&'static str, Vec<ManifestKey>); 4] {
+    [MANIFEST.keys(), SETTING.keys(), SKILL.keys(), PERMISSIONS.keys()]
+}
 
-/// The keys of an author and of a repository, where they are maps; the first stands for the whole.
-const AUTHOR: &[&str] = &["name", "email", "url"];
-const REPOSITORY: &[&str] = &["url", "type", "directory"];
-
-/// What can be permitted.
-const PERMISSIONS: &[&str] = &["filesystem", "network", "env", "shell", "mcp"];
-
-/// The keys that are read in a manifest and in its parts, but for those of its servers.
-pub fn keys() -> impl Iterator<Item = (String, Vec<&'static str>)> {
-    let own = [
-        ("", KEYS),
-        ("author", AUTHOR),
-        ("repository", REPOSITORY),
-        ("settings", setting::KEYS),
-        ("skills", skill::KEYS),
-        ("permissions", PERMISSIONS),
-    ];
-    own.into_iter().map(|(part, keys)| (part.to_owned(), keys.to_vec())).chain(entry::keys())
+/// The names of the keys that are read in a manifest and in its parts, but for those of its servers.
+pub fn manifest_key_names() -> impl Iterator<Item = (String, Vec<&'static str>)> {
+    let names = |keys: Vec<ManifestKey>| keys.iter().map(|key| key.name).collect();
+    let own = manifest_keys().into_iter().map(move |(part, keys)| (part.to_owned(), names(keys)));
+    let people = MANIFEST.rows.iter().filter_map(|row| match row.kind {
+        RowKind::About(keys, _) => Some((row.key.name.to_owned(), keys.to_vec())),
+        _ => None,
+    });
+    own.chain(people).chain(entry::keys())
 }
 
 /// What an extension says about itself.
@@ -133,43 +218,25 @@ pub(super) fn name(root: &Cursor<'_>) -> Option<String> {
 }
 
 /// Everything but the hooks; what is wrong with it is a finding. Nothing at all of a form that is newer than we are.
-pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>, folder: &Path) -> Option<Manifest> {
+pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>) -> Option<Manifest> {
     if !is_known_version(check, root) {
         return None;
     }
     let mut manifest = Manifest::default();
-    let mut named = false;
-    let is_map = check.map(root, "a manifest", EXAMPLE, |check, key, at| match key {
-        "name" => named = read_name(check, at),
-        "version" => manifest.version = read_version(check, at).unwrap_or_default(),
-        "description" => manifest.description = check.words(at).unwrap_or_default(),
-        "author" => manifest.author = read_about(check, at, AUTHOR),
-        "license" => manifest.license = check.words(at),
-        "repository" => manifest.repository = read_about(check, at, REPOSITORY),
-        "homepage" => manifest.homepage = check.words(at),
-        "keywords" => manifest.keywords = check.texts(at),
-        "mcpServers" => manifest.servers = read_servers(check, at, folder),
-        "settings" => manifest.settings = setting::read(check, at),
-        "skills" => manifest.skills = skill::read(check, at),
-        "dependencies" => manifest.dependencies = read_dependencies(check, at),
-        "permissions" => manifest.permissions = read_permissions(check, at),
-        "hooks" if !matches!(at.node, Node::Map(_)) => {
-            let help = "write {\"hooks\": {\"before_tool\": [{\"name\": …, \"command\": …}]}}";
-            check.refuse(at, format!("`hooks` must be a map of events, not {}", at.node.kind()), Some(help));
-        }
-        "$schema" | "manifestVersion" | "hooks" => {}
-        _ => check.unknown(at, KEYS),
-    });
-    if is_map {
-        check.demand(root, "the manifest", "name", named);
-        check.demand(root, "the manifest", "version", !manifest.version.is_empty());
-        check.demand(root, "the manifest", "description", !manifest.description.is_empty());
-    }
+    MANIFEST.read(check, root, &mut manifest);
     Some(manifest)
 }
 
+/// Whether hooks can be taken, which is done by whoever knows the rules for them.
+fn check_hooks(check: &mut Check<'_>, at: &Cursor<'_>) {
+    if !matches!(at.node, Node::Map(_)) {
+        let help = "write {\"hooks\": {\"before_tool\": [{\"name\": …, \"command\": …}]}}";
+        check.refuse(at, format!("`hooks` must be a map of events, not {}", at.node.kind()), Some(help));
+    }
+}
+
 fn is_known_version(check: &mut Check<'_>, root: &Cursor<'_>) -> bool {
-    let Some(at) = root.get("manifestVersion") else { return true };
+    let Some(at) = root.get("manifestVersion").filter(|at| !matches!(at.node, Node::Null)) else { return true };
     match value::whole(at.node) {
         Reading::Exact(1..=VERSION) => return true,
         Reading::Exact(newer) if newer > VERSION => {
@@ -185,12 +252,13 @@ fn is_known_version(check: &mut Check<'_>, root: &Cursor<'_>) -> bool {
     false
 }
 
-fn read_name(check: &mut Check<'_>, at: &Cursor<'_>) -> bool {
-    let Some(name) = check.words(at) else { return false };
-    if let Err(why) = check_extension_name(&name) {
+/// [`name`] takes it.
+fn read_name(check: &mut Check<'_>, at: &Cursor<'_>) {
+    if let Some(name) = check.words(at)
+        && let Err(why) = check_extension_name(&name)
+    {
         check.refuse(at, format!("`{name}` cannot be the name of an extension"), Some(&why));
     }
-    true
 }
 
 fn read_version(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
@@ -201,19 +269,6 @@ fn read_version(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
         return None;
     }
     Some(text)
-}
-
-/// Text, or a map that other tools write in its place.
-fn read_about(check: &mut Check<'_>, at: &Cursor<'_>, keys: &[&str]) -> Option<String> {
-    if !matches!(at.node, Node::Map(_)) {
-        return check.words(at);
-    }
-    let texts: Vec<(String, String)> = at
-        .entries()
-        .filter(|(key, _)| keys.contains(key))
-        .filter_map(|(key, value)| Some((key.to_owned(), check.words(&value)?)))
-        .collect();
-    keys.first().and_then(|main| texts.into_iter().find(|(key, _)| key == main)).map(|(_, text)| text)
 }
 
 fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> {
@@ -236,25 +291,9 @@ fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> 
     dependencies
 }
 
-fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
-    let mut permissions = Permissions::default();
-    check.map(at, "`permissions`", r#"{"network": ["api.example.com"], "shell": true}"#, |check, key, at| match key {
-        "filesystem" => permissions.filesystem = check.texts(at),
-        "network" => permissions.network = check.texts(at),
-        "env" => permissions.env = check.texts(at),
-        "shell" => permissions.shell = Some(check.flag(at)),
-        "mcp" => permissions.mcp = Some(check.flag(at)),
-        _ => check.refuse(
-            at,
-            format!("`{key}` is no permission"),
-            Some(&format!("there are {}", PERMISSIONS.join(", "))),
-        ),
-    });
-    permissions
-}
-
 /// The servers, each checked as it will be read when it is wanted.
-fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>, folder: &Path) -> Map<String, Value> {
+fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>) -> Map<String, Value> {
+    let folder = check.folder;
     let mut servers = Map::new();
     check.map(at, "`mcpServers`", r#"{"time": {"command": "uvx", "args": ["mcp-server-time"]}}"#, |check, name, at| {
         if !is_plain(name) {

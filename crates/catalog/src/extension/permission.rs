@@ -12,6 +12,7 @@ use ollm_protocol::{Endpoint, Hook, Needs};
 use ollm_store::is_shared_variable;
 
 use super::check::Check;
+use super::key::{ManifestPart, RowKind, optional};
 use super::manifest::{Manifest, name};
 use super::setting::SettingSpec;
 use crate::mcp::{is_address, variables_in};
@@ -27,6 +28,48 @@ pub struct Permissions {
     pub shell: Option<bool>,
     pub mcp: Option<bool>,
 }
+
+/// What can be permitted.
+pub(super) const PERMISSIONS: ManifestPart<Permissions> = ManifestPart {
+    name: "permissions",
+    what: "`permissions`",
+    example: r#"{"network": ["api.example.com"], "shell": true}"#,
+    refusal: Some("is no permission"),
+    rows: &[
+        optional(
+            "filesystem",
+            "The folders that it is started in by an absolute `cwd`, and what lies below them.",
+            "none",
+            RowKind::Texts(|permissions, folders| permissions.filesystem = folders),
+        ),
+        optional(
+            "network",
+            "The servers that `http` hooks and `mcpServers` reach; `*.example.com` is every name below that domain, `*` every host, \
+             with a port only that one. An address whose host cannot be told beforehand, with a user, a backslash or a variable \
+             before its path, is refused unless `*` is named.",
+            "none",
+            RowKind::Texts(|permissions, hosts| permissions.network = hosts),
+        ),
+        optional(
+            "env",
+            "The variables of yours that hooks and servers are handed and settings read (`passEnv`, `${NAME}` and `envVar`).",
+            "none",
+            RowKind::Texts(|permissions, variables| permissions.env = variables),
+        ),
+        optional(
+            "shell",
+            "Whether its hooks may be lines of shell; a script is none.",
+            "true",
+            RowKind::Flag(|permissions, flag| permissions.shell = Some(flag)),
+        ),
+        optional(
+            "mcp",
+            "Whether it may have MCP servers and call their tools.",
+            "true",
+            RowKind::Flag(|permissions, flag| permissions.mcp = Some(flag)),
+        ),
+    ],
+};
 
 impl Permissions {
     /// One line for each, for people.

@@ -133,7 +133,7 @@ fn understand(
     let root = Cursor::root(node);
     let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
     let mut findings = Vec::new();
-    let manifest = manifest::read(&mut Check { findings: &mut findings }, &root, &candidate.root);
+    let manifest = manifest::read(&mut Check { folder: &candidate.root, findings: &mut findings }, &root);
     let mut hooks = Vec::new();
     if manifest.is_some()
         && let Some(events) = root.get("hooks").filter(|hooks| matches!(hooks.node, Node::Map(_)))
@@ -141,7 +141,7 @@ fn understand(
         hooks = take_hooks(candidate, document, &name, &events, rules, positions, &mut findings);
     }
     if let Some(manifest) = &manifest {
-        permission::check(&mut Check { findings: &mut findings }, &root, manifest, &hooks);
+        permission::check(&mut Check { folder: &candidate.root, findings: &mut findings }, &root, manifest, &hooks);
     }
     setting::hide_whole(&root, &mut findings);
     let problems = document.problems(findings);

@@ -1,29 +1,27 @@
 //! What an extension lets a person set, and which values are right.
 
-use ollm_protocol::{Remedy, nearest};
+use ollm_protocol::Remedy;
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 
-use super::check::Check;
-use super::name::{PLAIN, is_plain, upper_snake};
-use crate::config::Item;
-use crate::file::{Finding, HIDDEN, parse_yaml};
-use crate::node::{Cursor, Node};
+use super::name::upper_snake;
+use crate::file::parse_yaml;
+use crate::node::Node;
 use crate::value;
 
-pub(super) const KEYS: &[&str] =
-    &["name", "description", "type", "envVar", "sensitive", "required", "default", "enum", "pattern"];
+mod read;
+
+pub(super) use read::{SETTING, hide_whole, read};
 
 /// Longer patterns are not compiled.
-pub(super) const LONGEST_PATTERN: usize = 1000;
+const LONGEST_PATTERN: usize = 1000;
 
 /// Variables that decide how programs run, and so are no place for a setting.
-pub(super) const TAKEN: &[&str] =
-    &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
-pub(super) const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
+const TAKEN: &[&str] = &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
+const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
 
 /// One setting, as declared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingSpec {
     /// Its name.
     pub name: String,
@@ -191,184 +189,6 @@ pub(super) fn text_of(value: &Value) -> String {
 
 fn plain(value: &Value) -> Option<String> {
     matches!(value, Value::String(_) | Value::Bool(_) | Value::Number(_)).then(|| text_of(value))
-}
-
-/// The settings of a manifest.
-pub(super) fn read(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<SettingSpec> {
-    let mut settings: Vec<SettingSpec> = Vec::new();
-    check.list(at, |check, item| {
-        let Some(setting) = read_one(check, item) else { return };
-        let upper = upper_snake(&setting.name);
-        let clash = settings.iter().any(|known| {
-            upper_snake(&known.name) == upper || (known.env_var.is_some() && known.env_var == setting.env_var)
-        });
-        if clash {
-            let message = format!("setting `{}` has the name or the variable of another one", setting.name);
-            return check.refuse(item, message, Some("rename one of them"));
-        }
-        settings.push(setting);
-    });
-    settings
-}
-
-fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
-    let (mut name, mut description, mut kind) = (None, None, None);
-    let (mut env_var, mut default, mut pattern, mut choices) = (None, None, None, Vec::new());
-    let (mut sensitive, mut required) = (false, false);
-    let before = check.findings.len();
-    check.map(at, "a setting", r#"{"name": "token", "description": "…"}"#, |check, key, value| match key {
-        "name" => name = read_name(check, value),
-        "description" => description = check.words(value),
-        "type" => kind = read_kind(check, value),
-        "envVar" => env_var = read_variable(check, value),
-        "sensitive" => sensitive = check.flag(value),
-        "required" => required = check.flag(value),
-        "default" => default = read_scalar(check, value),
-        "enum" => choices = read_choices(check, value),
-        "pattern" => pattern = read_pattern(check, value),
-        _ => check.unknown(value, KEYS),
-    });
-    check.demand(at, "the setting", "name", name.is_some());
-    check.demand(at, "the setting", "description", description.is_some());
-    hide_default(check, at, before);
-    let guess = default.as_ref().or(choices.first()).map(SettingKind::of).unwrap_or_default();
-    let kind = kind.unwrap_or(guess);
-    let setting = SettingSpec {
-        name: name?,
-        description: description?,
-        kind,
-        env_var,
-        sensitive,
-        required,
-        default,
-        choices,
-        pattern,
-    };
-    consistent(check, at, &setting);
-    hide_default(check, at, before);
-    let refused = check.findings.get(before..).unwrap_or_default();
-    (!refused.iter().any(|finding| finding.severity <= crate::problem::Severity::Error)).then_some(setting)
-}
-
-/// Repeats nothing of a setting that may give a secret away.
-fn hide_default(check: &mut Check<'_>, at: &Cursor<'_>, before: usize) {
-    if may_betray(at) {
-        check.findings.iter_mut().skip(before).for_each(hide);
-    }
-}
-
-/// Repeats nothing of what has the settings in it, if one of them may give a secret away.
-pub(super) fn hide_whole(root: &Cursor<'_>, findings: &mut [Finding]) {
-    let betrays = |(key, at): (&str, Cursor<'_>)| {
-        key == "settings"
-            && match at.node {
-                Node::List(_) => at.items().any(|item| may_betray(&item)),
-                other => !matches!(other, Node::Null),
-            }
-    };
-    if !root.entries().any(betrays) {
-        return;
-    }
-    let whole = |finding: &&mut Finding| finding.spot.as_ref().is_some_and(|at| ["", "settings"].contains(&&*at.field));
-    findings.iter_mut().filter(whole).for_each(hide);
-}
-
-/// Whether a setting has a secret in it, or is none, so that nobody can tell.
-fn may_betray(at: &Cursor<'_>) -> bool {
-    let is_secret = || at.get("sensitive").is_some_and(|at| !matches!(at.node, Node::Bool(false)));
-    !matches!(at.node, Node::Map(_)) || (is_secret() && at.get("default").is_some())
-}
-
-fn hide(finding: &mut Finding) {
-    finding.value = Some(HIDDEN.to_owned());
-}
-
-/// Whether what a setting says about itself fits together.
-fn consistent(check: &mut Check<'_>, at: &Cursor<'_>, setting: &SettingSpec) {
-    let place = |key: &str| at.get(key);
-    if let (Some(choice), Some(at)) = (setting.choices.iter().find(|choice| !setting.kind.fits(choice)), place("enum"))
-    {
-        let message = format!("`{}` in `enum` is not {}", text_of(choice), setting.kind.expected());
-        check.refuse(&at, message, None);
-    }
-    if let (Some(at), false) = (place("pattern"), setting.kind == SettingKind::Text) {
-        check.refuse(&at, "`pattern` is for settings of type \"string\"", Some("remove it"));
-    }
-    if let (Some(default), Some(at)) = (&setting.default, place("default")) {
-        match setting.kind.fits(default).then(|| setting.check(default.clone())) {
-            Some(Ok(_)) => {}
-            Some(Err(why)) => check.refuse(&at, format!("the default does not fit: {why}"), None),
-            None => check.refuse(&at, format!("the default must be {}", setting.kind.expected()), None),
-        }
-    }
-    if let (true, Some(at)) = (setting.sensitive, place("default")) {
-        check.refuse(&at, "a sensitive setting cannot have a default, which everybody can read", Some("remove it"));
-    }
-}
-
-fn read_name(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
-    let name = check.words(at)?;
-    if !is_plain(&name) {
-        check.refuse(at, format!("`{name}` cannot be the name of a setting"), Some(PLAIN));
-        return None;
-    }
-    Some(name)
-}
-
-fn read_kind(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingKind> {
-    let written = check.words(at)?;
-    let kind = SettingKind::NAMES.iter().find(|(_, name)| *name == written).map(|(kind, _)| *kind);
-    if kind.is_none() {
-        let names: Vec<&str> = SettingKind::NAMES.iter().map(|(_, name)| *name).collect();
-        let near = nearest(&written, names.iter().copied()).map(|near| format!("did you mean \"{near}\"?"));
-        check.refuse(at, format!("`type` must be one of {}", names.join(", ")), near.as_deref());
-    }
-    kind
-}
-
-fn read_variable(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
-    let name = check.words(at)?;
-    if !Item::Variable.fits(&name) {
-        check.refuse(at, format!("`{name}` cannot be the name of a variable"), Some("write one such as GITHUB_TOKEN"));
-        return None;
-    }
-    if TAKEN.contains(&name.as_str()) || TAKEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-        check.refuse(at, format!("`{name}` already means something else"), Some("choose a name of your own"));
-        return None;
-    }
-    Some(name)
-}
-
-fn read_scalar(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Value> {
-    match at.node {
-        Node::Null | Node::List(_) | Node::Map(_) => {
-            check.refuse(at, format!("a value is text, a number, true or false, not {}", at.node.kind()), None);
-            None
-        }
-        scalar => Some(scalar.to_json()),
-    }
-}
-
-fn read_choices(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Value> {
-    let mut choices = Vec::new();
-    check.list(at, |check, item| choices.extend(read_scalar(check, item)));
-    if matches!(at.node, Node::List(items) if items.is_empty()) {
-        check.refuse(at, "`enum` is empty: no value would fit", Some("list the values that fit, or leave it out"));
-    }
-    choices
-}
-
-fn read_pattern(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
-    let pattern = check.words(at)?;
-    if pattern.len() > LONGEST_PATTERN {
-        check.refuse(at, format!("`pattern` has more than {LONGEST_PATTERN} characters"), None);
-        return None;
-    }
-    if let Err(error) = Regex::new(&pattern) {
-        check.refuse(at, format!("`pattern` is no regular expression: {error}"), None);
-        return None;
-    }
-    Some(pattern)
 }
 
 /// The settings of an extension as a part of the schema of `config.yaml`.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::check::Check;
+use super::key::{ManifestPart, RowKind, required};
 use super::name::{PLAIN, is_plain};
 use crate::file::{self, Broken, Document, Finding, Syntax, whole_file};
 use crate::node::{Cursor, Node, Part, Spot};
@@ -12,14 +13,26 @@ use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
 use crate::value::{self, Reading};
 
-pub(super) const KEYS: &[&str] = &["name", "description", "prompt"];
+/// A skill that stands in the manifest.
+pub(super) const SKILL: ManifestPart<Skill> = ManifestPart {
+    name: "skills",
+    what: "a skill",
+    example: r#"{"name": "review", "description": "…", "prompt": "…"}"#,
+    refusal: None,
+    rows: &[
+        required("name", "What it is called.", RowKind::Name(|skill, name| skill.name = name)),
+        required("description", "What it is for.", RowKind::Words(|skill, text| skill.description = text)),
+        required("prompt", "The prompt, with `{{placeholders}}`.", RowKind::Words(|skill, text| skill.prompt = text)),
+    ],
+};
+
 /// Larger skill files are not read.
 const LARGEST_FILE: u64 = 1 << 20;
 /// More skill files in one folder are not looked at.
 const MOST_FILES: usize = 200;
 
 /// A prompt that an extension brings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skill {
     /// Its name.
     pub name: String,
@@ -116,24 +129,11 @@ pub(super) fn read(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Skill> {
 }
 
 fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Skill> {
-    let (mut name, mut description, mut prompt) = (None, None, None);
-    check.map(at, "a skill", r#"{"name": "review", "description": "…", "prompt": "…"}"#, |check, key, value| {
-        match key {
-            "name" => {
-                name = check.words(value);
-                if name.as_deref().is_some_and(|name| !is_plain(name)) {
-                    check.refuse(value, "that cannot be the name of a skill", Some(PLAIN));
-                }
-            }
-            "description" => description = check.words(value),
-            "prompt" => prompt = check.words(value),
-            _ => check.unknown(value, KEYS),
-        }
-    });
-    check.demand(at, "the skill", "name", name.is_some());
-    check.demand(at, "the skill", "description", description.is_some());
-    check.demand(at, "the skill", "prompt", prompt.is_some());
-    Some(Skill { name: name?, description: description?, prompt: prompt?, file: None })
+    let mut skill = Skill::default();
+    SKILL.read(check, at, &mut skill);
+    // Why anything is missing has been told.
+    let whole = [&skill.name, &skill.description, &skill.prompt].iter().all(|text| !text.is_empty());
+    whole.then_some(skill)
 }
 
 /// The skills that have files of their own, `skills/*.md`, each with its place. One that cannot be read hides no other.

@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use super::{Address, Oauth, Pairs, ServerSpec};
+use ollm_protocol::Oauth;
+
+use super::{Address, Pairs, ServerSpec};
 use crate::problem::{Problem, Severity};
 
 /// The server with every variable filled in, and a warning for each that is not set. `${NAME:-TEXT}` has a text of its

@@ -3,8 +3,9 @@
 use ollm_protocol::units;
 use serde_json::{Map, Value, json};
 
-use super::read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
-use crate::config::KEYS;
+use super::key::{SERVER_KEYS, ServerKey, ServerKeyKind, TextForm};
+use super::read::{OTHER_TRANSPORTS, TRANSPORTS};
+use crate::entry::snake;
 
 const TIME: &str = units::DURATION_PATTERN;
 const SIZE: &str = units::SIZE_PATTERN;
@@ -29,72 +30,97 @@ pub(crate) fn or_null(mut schema: Value) -> Value {
 
 /// The declaration of one server, as it is read.
 pub(crate) fn schema() -> Value {
-    let url = SERVER_KEYS.iter().find(|(key, _)| *key == "url").map(|(_, others)| *others).unwrap_or_default();
-    let address: Vec<Value> = ["url"].iter().chain(url).map(|key| has(key)).collect();
-    json!({
-        "type": "object",
-        "description": "A server that is started by its command, or that is reached at its address.",
-        "oneOf": [has("command"), {"anyOf": address}],
-        "properties": properties(),
+    let mut schema = object(SERVER_KEYS);
+    let has = |form: TextForm| {
+        let is = move |row: &&ServerKey| matches!(row.kind, ServerKeyKind::Text(_, of, _) if of == form);
+        any(SERVER_KEYS.iter().filter(is))
+    };
+    if let Some(schema) = schema.as_object_mut() {
+        let about = "A server that is started by its command, or that is reached at its address.";
+        schema.insert("description".to_owned(), about.into());
+        schema.insert("oneOf".to_owned(), json!([has(TextForm::Program), has(TextForm::Address)]));
+    }
+    schema
+}
+
+/// A map with these keys among others.
+fn object(keys: &'static [ServerKey]) -> Value {
+    let mut schema = json!({"type": "object", "properties": keys.iter().flat_map(property).collect::<Map<_, _>>()});
+    let needing = keys.iter().filter_map(|row| Some((row, keys.iter().find(|key| Some(key.name) == row.needs)?)));
+    let rules: Vec<Value> =
+        needing.map(|(row, needs)| json!({"if": any([row].into_iter()), "then": any([needs].into_iter())})).collect();
+    if let Some(schema) = schema.as_object_mut().filter(|_| !rules.is_empty()) {
+        schema.insert("allOf".to_owned(), rules.into());
+    }
+    schema
+}
+
+/// A map in which one of these keys has a value, by whatever word.
+fn any<'a>(keys: impl Iterator<Item = &'a ServerKey>) -> Value {
+    let has = |word: String| json!({"required": [word], "properties": {word: {"type": "string"}}});
+    json!({"anyOf": keys.flat_map(words).map(has).collect::<Vec<_>>()})
+}
+
+/// All the words for a key.
+fn words(row: &ServerKey) -> Vec<String> {
+    let mut words: Vec<String> =
+        [row.name].iter().chain(row.aliases).flat_map(|word| [(*word).to_owned(), snake(word)]).collect();
+    words.dedup();
+    words
+}
+
+/// A key with what it holds and what it is for, under all the words for it; none of them has to have a value.
+fn property(row: &ServerKey) -> Vec<(String, Value)> {
+    let Some(schema) = holds(row).map(or_null) else { return Vec::new() };
+    let described = |word: String| {
+        let mut schema = schema.clone();
+        if let Some(schema) = schema.as_object_mut() {
+            let about = if word == row.name { row.about.to_owned() } else { format!("The same as `{}`.", row.name) };
+            let unhonoured = row.unhonoured.map(|unhonoured| format!(" {}", unhonoured.sentence()));
+            schema.insert("description".to_owned(), (about + &unhonoured.unwrap_or_default()).into());
+            schema.extend(row.unhonoured.map(|_| ("deprecated".to_owned(), true.into())));
+        }
+        (word, schema)
+    };
+    words(row).into_iter().map(described).collect()
+}
+
+/// What a key holds; nothing for what is no key.
+fn holds(row: &ServerKey) -> Option<Value> {
+    let or_text = |number: Value, form: &str| json!({"anyOf": [number, text(form)]});
+    let count = || json!({"type": "integer", "minimum": 0});
+    Some(match row.kind {
+        ServerKeyKind::Place => return None,
+        // What would be refused is not offered.
+        ServerKeyKind::Remark if row.unhonoured.is_some_and(|unhonoured| unhonoured.refused) => json!({"not": {}}),
+        ServerKeyKind::Remark => json!({}),
+        ServerKeyKind::Text(_, form, _) => text(match form {
+            TextForm::Program | TextForm::Word => WORD,
+            TextForm::Address => ADDRESS,
+            TextForm::Document => DOCUMENT,
+            TextForm::Redirect => REDIRECT,
+        }),
+        ServerKeyKind::Texts(..) | ServerKeyKind::Words(_) => json!({"type": "array", "items": {"type": "string"}}),
+        ServerKeyKind::Variables(_) => pairs(r"^[^=\x00]+$", r"^[^\x00]*$"),
+        ServerKeyKind::Headers(_) => pairs(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", r"^[^\x00-\x08\x0a-\x1f\x7f]*$"),
+        ServerKeyKind::Transport(_) => text(&transports()),
+        ServerKeyKind::Flag(_) | ServerKeyKind::Switch(_) => json!({"type": "boolean"}),
+        ServerKeyKind::Time(_) => or_text(json!({"type": "number", "exclusiveMinimum": 0}), TIME),
+        ServerKeyKind::Pause(_) => or_text(json!({"type": "number", "minimum": 0}), TIME),
+        ServerKeyKind::Span(_) => text(TIME),
+        ServerKeyKind::Size(_) => or_text(count(), SIZE),
+        ServerKeyKind::Count(_) => count(),
+        ServerKeyKind::Port(_) => json!({"type": "integer", "minimum": 1, "maximum": u16::MAX}),
+        ServerKeyKind::Section(keys, _) => object(keys),
     })
-}
-
-/// A map in which this key has a value.
-fn has(key: &str) -> Value {
-    json!({"required": [key], "properties": {key: {"type": "string"}}})
-}
-
-fn properties() -> Map<String, Value> {
-    let texts = || json!({"type": "array", "items": {"type": "string"}});
-    let flag = || json!({"type": "boolean"});
-    let time = || json!({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, text(TIME)]});
-    let pairs = |name: &str, value: &str| json!({"type": "object", "propertyNames": {"pattern": name}, "additionalProperties": text(value)});
-    spread(SERVER_KEYS, |key| {
-        let schema = match key {
-            "command" | "cwd" => text(WORD),
-            "args" | "allowTools" | "denyTools" => texts(),
-            "env" => pairs(r"^[^=\x00]+$", r"^[^\x00]*$"),
-            "limits" => limits(),
-            "url" => text(ADDRESS),
-            "headers" => pairs(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", r"^[^\x00-\x08\x0a-\x1f\x7f]*$"),
-            "transport" => text(&transports()),
-            "timeout" | "toolTimeout" => time(),
-            "idleTimeout" => json!({"anyOf": [{"type": "number", "minimum": 0}, text(TIME)]}),
-            "enabled" | "disabled" | "lazy" | "autoRestart" => flag(),
-            "oauth" => oauth(),
-            // Anything may stand there.
-            _ => json!({}),
-        };
-        (schema, about(key))
-    })
-}
-
-/// What a key of a server is for, as the table of settings says it.
-fn about(key: &str) -> &'static str {
-    let known = KEYS.iter().find(|known| known.path.strip_prefix("mcp.servers.*.") == Some(key));
-    known.map_or("", |known| known.about)
 }
 
 fn text(pattern: &str) -> Value {
     json!({"type": "string", "pattern": pattern})
 }
 
-/// The schema of each key, and what it is for, under all the words for it; none of them has to have a value.
-fn spread(keys: Keys, property: impl Fn(&str) -> (Value, &'static str)) -> Map<String, Value> {
-    let each = |(ours, others): &(&str, &[&str])| {
-        let (schema, about) = property(ours);
-        let words = [(*ours, about.to_owned())].into_iter();
-        let words = words.chain(others.iter().map(|theirs| (*theirs, format!("The same as `{ours}`."))));
-        let described = words.map(|(word, about)| {
-            let mut schema = or_null(schema.clone());
-            if let Some(schema) = schema.as_object_mut() {
-                schema.insert("description".to_owned(), about.into());
-            }
-            (word.to_owned(), schema)
-        });
-        described.collect::<Vec<_>>()
-    };
-    keys.iter().flat_map(each).collect()
+fn pairs(name: &str, value: &str) -> Value {
+    json!({"type": "object", "propertyNames": {"pattern": name}, "additionalProperties": text(value)})
 }
 
 /// The words for how a server is spoken to, in capital letters or not.
@@ -106,48 +132,4 @@ fn transports() -> String {
     let words = TRANSPORTS.iter().chain(OTHER_TRANSPORTS.iter().map(|(theirs, _)| theirs));
     let words: Vec<String> = words.map(|word| word.chars().map(either).collect()).collect();
     format!("^({})$", words.join("|"))
-}
-
-fn limits() -> Value {
-    let size = || json!({"anyOf": [{"type": "integer", "minimum": 0}, text(SIZE)]});
-    let count = || json!({"type": "integer", "minimum": 0});
-    let words = LIMIT_KEYS
-        .iter()
-        .flat_map(|(ours, others)| [&[*ours], *others].concat().into_iter().map(move |word| (*ours, word)));
-    let all = words.map(|(ours, word)| {
-        let (mut schema, about) = match ours {
-            "cpu" => (text(TIME), "Time on a processor, with its unit."),
-            "memory" => (size(), "Bytes of memory."),
-            "fileSize" => (size(), "Bytes of a file it writes."),
-            "processes" => (count(), "Processes at once."),
-            "files" => (count(), "Open files at once."),
-            _ => (json!({}), ""),
-        };
-        if let Some(schema) = schema.as_object_mut() {
-            schema.insert("description".to_owned(), about.into());
-        }
-        (word.to_owned(), schema)
-    });
-    json!({"type": "object", "properties": all.collect::<Map<_, _>>()})
-}
-
-fn oauth() -> Value {
-    let properties = spread(OAUTH_KEYS, |key| match key {
-        "clientId" => (text(WORD), "The name by which the issuer knows us; nobody registers then."),
-        "clientSecret" => (text(WORD), "The word that proves it; write it as `${NAME}`."),
-        "clientMetadataUrl" => (text(DOCUMENT), "Where a document says who we are, for issuers that read it there."),
-        "scopes" => (json!({"type": "array", "items": {"type": "string"}}), "What to ask for."),
-        "callbackPort" => {
-            (json!({"type": "integer", "minimum": 1, "maximum": 65535}), "The port the browser comes back to.")
-        }
-        "redirectUri" => (text(REDIRECT), "The whole address on this machine that the browser comes back to."),
-        _ => (json!({}), "Of no effect: whether it is needed is found out by asking."),
-    });
-    let any = |keys: [&str; 2]| json!({"anyOf": keys.map(has)});
-    json!({
-        "type": "object",
-        "properties": properties,
-        "if": any(["clientSecret", "client_secret"]),
-        "then": any(["clientId", "client_id"]),
-    })
 }

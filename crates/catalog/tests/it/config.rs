@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ollm_catalog::{HookSettings, Positions, Problem, Severity};
+use ollm_catalog::{Config, HookSettings, Positions, Problem, Setting, Severity};
+use ollm_protocol::Basis;
 use ollm_protocol::RateLimit;
-use ollm_protocol::{Basis, Layer};
 
 use crate::world::{World, link};
 
@@ -15,6 +15,11 @@ fn settings(world: &World) -> HookSettings {
     let (catalog, problems) = world.load();
     assert_eq!(problems, []);
     catalog.settings
+}
+
+/// The servers that a configuration declares.
+fn servers(config: &Config) -> Vec<Setting> {
+    config.settings().into_iter().filter(|setting| setting.path.starts_with("mcp.servers.")).collect()
 }
 
 #[test]
@@ -372,13 +377,11 @@ fn every_part_gets_its_settings_in_its_own_types() {
         (mcp.enabled, mcp.connection_timeout, mcp.tool_timeout),
         (true, Duration::from_secs(1), Duration::from_mins(1))
     );
-    let servers: Vec<_> = mcp.servers.iter().map(|server| (server.name.as_str(), server.layer)).collect();
-    assert_eq!(servers, [("git", Layer::User), ("docs", Layer::Workspace)]);
-    assert_eq!(
-        serde_json::Value::from(mcp.servers[0].value.clone()),
-        serde_json::json!({"command": "npx", "timeout": 5000, "own": {"x": 1}})
-    );
-    assert!(mcp.servers[1].origin.to_string().ends_with("project/.ollm/config.yaml:1:23"), "{}", mcp.servers[1].origin);
+    let servers = servers(&config);
+    let shown: Vec<_> = servers.iter().map(|server| (server.path.as_str(), server.origin.layer())).collect();
+    assert_eq!(shown, [("mcp.servers.git", "user"), ("mcp.servers.docs", "project")]);
+    assert_eq!(servers[0].value, serde_json::json!({"command": "npx", "timeout": 5000, "own": {"x": 1}}));
+    assert!(servers[1].origin.to_string().ends_with("project/.ollm/config.yaml:1:23"), "{}", servers[1].origin);
 
     let model: Vec<_> = config.model().into_iter().map(|(name, setting)| (name, setting.value.to_string())).collect();
     let expected = [("name", "\"x\""), ("temperature", "1.0"), ("own", "[1]")];
@@ -406,8 +409,8 @@ fn a_server_is_taken_whole_or_not_at_all() {
             problems.iter().any(|problem| problem.severity == Severity::Error && problem.message.contains(message)),
             "{server}: {problems:?}"
         );
-        let names: Vec<String> = catalog.config.mcp().servers.into_iter().map(|server| server.name).collect();
-        assert_eq!(names, ["good"], "{server}");
+        let paths: Vec<String> = servers(&catalog.config).into_iter().map(|server| server.path).collect();
+        assert_eq!(paths, ["mcp.servers.good"], "{server}");
     }
     let world = World::new();
     world.write(USER, "mcp: {servers: {x: {command: a, comand: b}}}\n");

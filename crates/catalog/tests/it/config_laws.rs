@@ -295,10 +295,14 @@ proptest! {
             let value = |config: &Config| config.get(path).map(|setting| setting.value).filter(|value| !value.is_null());
             prop_assert!(at_most(value(&with.config), value(&without.config)), "{}", path);
         }
-        let (theirs, mine) = (with.config.mcp().servers, without.config.mcp().servers);
+        let servers = |config: &Config| {
+            let settings = config.settings().into_iter();
+            settings.filter(|setting| setting.path.starts_with("mcp.servers.")).collect::<Vec<_>>()
+        };
+        let (theirs, mine) = (servers(&with.config), servers(&without.config));
         prop_assert!(mine.iter().all(|server| theirs.contains(server)));
         for server in theirs {
-            prop_assert!(mine.contains(&server) || server.layer == Layer::Workspace, "{:?}", server);
+            prop_assert!(mine.contains(&server) || server.origin.layer() == "project", "{:?}", server);
         }
         // What was not heard is said to have been ignored.
         prop_assert!(without.config.ignored.is_empty());

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ollm_catalog::{
-    LIMIT_KEYS, OAUTH_KEYS, Problem, SERVER_KEYS, ServerKeys, Severity, manifest_keys, manifest_schema,
-    validate_extension,
+    Problem, SERVER_KEYS, ServerKey, ServerKeyKind, Severity, manifest_key_names, manifest_schema, validate_extension,
 };
 use ollm_protocol::Rules;
 use serde_json::{Value, json};
@@ -153,15 +152,23 @@ fn pointer(part: &str) -> &'static str {
 
 /// The keys that are probed, by the place they stand at: those the reader names, and some that it does not.
 fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
-    let known = manifest_keys().map(|(part, keys)| (pointer(&part), keys));
+    let known = manifest_key_names().map(|(part, keys)| (pointer(&part), keys));
     let more = MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()));
-    known.chain(more).chain(SERVERS.iter().map(|(pointer, keys)| (*pointer, words(keys)))).collect()
+    known.chain(more).chain(servers()).collect()
 }
 
-/// Each key of a server under all its names. A secret of a login needs a name beside it.
-fn words(keys: ServerKeys) -> Vec<&'static str> {
-    let words = keys.iter().flat_map(|(ours, others)| [&[*ours], *others].concat());
-    words.filter(|key| !matches!(*key, "clientSecret" | "client_secret")).collect()
+/// The keys of servers, each under all its names. A secret of a login needs a name beside it.
+fn servers() -> Vec<(&'static str, Vec<&'static str>)> {
+    let words = |keys: &'static [ServerKey]| -> Vec<&str> {
+        let known = keys.iter().filter(|row| !matches!(row.kind, ServerKeyKind::Place) && row.needs.is_none());
+        known.flat_map(|row| [&[row.name], row.aliases].concat()).collect()
+    };
+    let part = |name: &str| words(SERVER_KEYS.iter().find(|row| row.name == name).unwrap().inner());
+    vec![
+        ("/mcpServers/program", words(SERVER_KEYS)),
+        ("/mcpServers/program/limits", part("limits")),
+        ("/mcpServers/program/oauth", part("oauth")),
+    ]
 }
 
 const MORE: &[(&str, &[&str])] = &[
@@ -196,13 +203,8 @@ const MORE: &[(&str, &[&str])] = &[
     ("/hooks/session_end/0/action", &["command", "type"]),
     ("/mcpServers", &["s", "a b"]),
     ("/mcpServers/address", &["url", "headers", "command"]),
-];
-
-/// The keys of servers, of which the reader has the list.
-const SERVERS: &[(&str, ServerKeys)] = &[
-    ("/mcpServers/program", SERVER_KEYS),
-    ("/mcpServers/program/limits", LIMIT_KEYS),
-    ("/mcpServers/program/oauth", OAUTH_KEYS),
+    ("/mcpServers/program", &["tool_timeout", "working_directory", "allow_tools"]),
+    ("/mcpServers/program/oauth", &["client_id", "callback_port"]),
 ];
 
 /// What only the reader knows: it looks at more than one key, or further into a text than a schema can.
@@ -255,8 +257,8 @@ fn schema_and_reader_agree_on_every_key() {
     }
     assert!(differing.is_empty(), "{differing:#?}");
     assert!(agreed.0 > 600 && agreed.1 > 2000, "{agreed:?}");
-    let all =
-        manifest_keys().flat_map(|(part, keys)| keys.into_iter().map(move |key| format!("{}/{key}", pointer(&part))));
+    let all = manifest_key_names()
+        .flat_map(|(part, keys)| keys.into_iter().map(move |key| format!("{}/{key}", pointer(&part))));
     assert_eq!(all.filter(|key| !taken.contains(key)).collect::<Vec<_>>(), Vec::<String>::new());
 }
 
@@ -279,7 +281,7 @@ fn a_misspelt_key_does_not_fit() {
     let validator = jsonschema::validator_for(&manifest_schema()).unwrap();
     assert!(validator.is_valid(&base()));
     // Of an author and a repository others write more than we read.
-    let parts = manifest_keys().filter(|(part, _)| !["author", "repository"].contains(&part.as_str()));
+    let parts = manifest_key_names().filter(|(part, _)| !["author", "repository"].contains(&part.as_str()));
     for (part, key) in parts.flat_map(|(part, keys)| keys.into_iter().map(move |key| (part.clone(), key))) {
         let mut manifest = base();
         manifest["permissions"] = json!({});

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ollm_catalog::{
-    KEYS, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, ServerKeys, TRANSPORTS, check_server, config_schema,
+    OTHER_TRANSPORTS, SERVER_KEYS, ServerKey, ServerKeyKind, TRANSPORTS, check_server, config_schema, find_key,
     manifest_schema,
 };
 use serde_json::{Value, json};
@@ -15,21 +15,28 @@ fn schemas() -> [(&'static str, Value); 2] {
     [("manifest", manifest.unwrap()), ("config", config.unwrap())]
 }
 
-fn words(keys: ServerKeys) -> BTreeSet<&'static str> {
-    keys.iter().flat_map(|(ours, others)| [&[*ours], *others].concat()).collect()
+/// All words for these keys but their spellings in snake case.
+fn words(keys: &'static [ServerKey]) -> BTreeSet<&'static str> {
+    let keys = keys.iter().filter(|row| !matches!(row.kind, ServerKeyKind::Place));
+    keys.flat_map(|row| [&[row.name], row.aliases].concat()).collect()
+}
+
+/// The keys of a part of a server.
+fn part(name: &str) -> &'static [ServerKey] {
+    SERVER_KEYS.iter().find(|row| row.name == name).unwrap().inner()
 }
 
 fn properties<'a>(schema: &'a Value, below: &str) -> BTreeSet<&'a str> {
     let found = schema.pointer(&format!("{below}/properties")).and_then(Value::as_object).unwrap();
-    found.keys().map(String::as_str).collect()
+    found.keys().map(String::as_str).filter(|word| !word.contains('_')).collect()
 }
 
 #[test]
 fn the_schema_has_the_keys_that_are_read_and_no_others() {
     for (file, schema) in schemas() {
         assert_eq!(properties(&schema, ""), words(SERVER_KEYS), "{file}");
-        assert_eq!(properties(&schema, "/properties/oauth"), words(OAUTH_KEYS), "{file}");
-        assert_eq!(properties(&schema, "/properties/limits"), words(LIMIT_KEYS), "{file}");
+        assert_eq!(properties(&schema, "/properties/oauth"), words(part("oauth")), "{file}");
+        assert_eq!(properties(&schema, "/properties/limits"), words(part("limits")), "{file}");
         let all = schema["properties"].as_object().unwrap();
         let limits = schema["properties"]["limits"]["properties"].as_object().unwrap();
         let oauth = schema["properties"]["oauth"]["properties"].as_object().unwrap();
@@ -53,7 +60,7 @@ fn told(base: Value, below: &str, key: &str) -> String {
 #[test]
 fn the_reader_knows_every_key_of_its_lists() {
     let base = || json!({"command": "x", "oauth": {}, "limits": {}});
-    for (below, keys) in [("", SERVER_KEYS), ("/oauth", OAUTH_KEYS), ("/limits", LIMIT_KEYS)] {
+    for (below, keys) in [("", SERVER_KEYS), ("/oauth", part("oauth")), ("/limits", part("limits"))] {
         for key in words(keys) {
             let said = told(base(), below, key);
             assert!(!said.contains("unknown key"), "{below}/{key}: {said}");
@@ -79,12 +86,13 @@ fn every_word_for_a_transport_fits_the_schema_and_is_read() {
 }
 
 #[test]
-fn the_table_of_settings_has_every_key_of_a_server_under_our_word() {
-    let listed: BTreeSet<&str> = KEYS.iter().filter_map(|key| key.path.strip_prefix("mcp.servers.*.")).collect();
-    assert_eq!(listed, SERVER_KEYS.iter().map(|(ours, _)| *ours).collect());
-    for (key, keys) in [("limits", LIMIT_KEYS), ("oauth", OAUTH_KEYS)] {
-        let row = KEYS.iter().find(|row| row.path.strip_prefix("mcp.servers.*.") == Some(key)).unwrap();
-        let ours: Vec<&str> = keys.iter().map(|(ours, _)| *ours).filter(|ours| *ours != "enabled").collect();
-        assert_eq!(row.kind.expected(), format!("a map with {}", ours.join(", ")));
+fn every_key_of_a_server_is_a_setting() {
+    for row in SERVER_KEYS.iter().filter(|row| !matches!(row.kind, ServerKeyKind::Place)) {
+        let key = find_key(&format!("mcp.servers.some.{}", row.name)).unwrap();
+        assert_eq!(key.about, row.about);
+        for inner in row.inner() {
+            assert_eq!(key.kind.expected().contains(inner.name), inner.unhonoured.is_none(), "{}", inner.name);
+        }
     }
+    assert_eq!(find_key("mcp.servers.some.comand").err().flatten().as_deref(), Some("mcp.servers.some.command"));
 }

@@ -90,7 +90,7 @@ fn every_key_of_a_program_is_read() {
     assert_eq!((server.timeout, server.tool_timeout), (Some(Duration::from_secs(5)), Some(Duration::from_mins(2))));
     assert_eq!(server.idle_timeout, Some(Duration::ZERO));
     assert_eq!((server.enabled, server.lazy, server.auto_restart), (true, Some(true), Some(true)));
-    assert_eq!((server.allow, server.deny), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
+    assert_eq!((server.tools.allow, server.tools.deny), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
     assert_eq!((server.source, server.origin.line), (Source::User, 1));
 }
 
@@ -124,7 +124,11 @@ fn keys_may_be_written_with_lines_between_their_words_and_in_other_programs_word
         let (servers, problems) = load(&world);
         assert_eq!(problems, [], "{allow}");
         let server = &servers[0];
-        assert_eq!((&server.allow, &server.deny), (&Some(vec!["a".to_owned()]), &vec!["b*".to_owned()]), "{allow}");
+        assert_eq!(
+            (&server.tools.allow, &server.tools.deny),
+            (&Some(vec!["a".to_owned()]), &vec!["b*".to_owned()]),
+            "{allow}"
+        );
         assert_eq!(server.tool_timeout, Some(std::time::Duration::from_secs(5)));
         assert_eq!(world.load().1, [], "{allow}");
     }
@@ -255,7 +259,7 @@ fn what_only_another_program_can_fill_in_is_named_with_its_field() {
 #[test]
 fn slips_are_warned_about() {
     let (server, problems) =
-        user(&json!({"command": "x", "timout": 5, "timeout": "5000", "limits": {"output": "1MiB"}}));
+        user(&json!({"command": "x", "timout": 5, "timeout": "5000", "oauth": {"enabled": false}}));
     assert_eq!(server.unwrap().timeout, Some(Duration::from_secs(5)));
     assert_eq!(problems.len(), 3);
     assert_eq!(problems[0].help.as_deref(), Some("did you mean `timeout`?"));

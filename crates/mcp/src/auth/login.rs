@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ollm_net::Network;
+use ollm_protocol::Oauth;
 use ollm_store::{FileError, SecretError, cut, escape_for_people};
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource};
@@ -25,27 +26,17 @@ const SHOWN: usize = 300;
 pub struct Wanted {
     /// The server's address.
     pub url: String,
-    /// The name by which the issuer knows us already, if it does.
-    pub client_id: Option<String>,
-    /// The word that proves it, if there is one.
-    pub client_secret: Option<String>,
-    /// Where a document says who we are, for issuers that read it there.
-    pub metadata_url: Option<String>,
-    /// What to ask for, if not what the server says.
-    pub scopes: Vec<String>,
-    /// Ask for exactly that, and not for what the server found lacking as well.
+    /// What is declared about it: who we are, what to ask for, and the way back.
+    pub oauth: Oauth,
+    /// Ask for exactly these scopes, and not for what the server found lacking as well.
     pub exact: bool,
-    /// The port for the way back, if the issuer knows us with one.
-    pub port: Option<u16>,
-    /// The whole address of the way back, if the issuer knows us with one.
-    pub redirect: Option<String>,
     /// The way to servers that are not on this machine.
     pub network: Network,
 }
 
 impl std::fmt::Debug for Wanted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wanted").field("url", &self.url).field("client_id", &self.client_id).finish_non_exhaustive()
+        f.debug_struct("Wanted").field("url", &self.url).field("oauth", &self.oauth).finish_non_exhaustive()
     }
 }
 
@@ -115,7 +106,7 @@ impl Login {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
         let callback = runtime
-            .block_on(Callback::listen(wanted.port, wanted.redirect.as_deref()))
+            .block_on(Callback::listen(wanted.oauth.port, wanted.oauth.redirect.as_deref()))
             .map_err(|error| LoginError::Net(format!("the browser could not come back to this machine: {error}")))?;
         let redirect = callback.redirect();
         let beginning = async { timeout(patience, begin(wanted, &url, file, &redirect)).await };
@@ -221,10 +212,10 @@ async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Resul
     let scopes = scopes(wanted, &manager, Record::load(file, url), &metadata).await;
     let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let mut frame = Frame { metadata, redirect: redirect.to_owned(), secret: None };
-    let document = wanted.metadata_url.as_ref().filter(|_| reads_documents(&frame.metadata));
-    match wanted.client_id.as_ref().or(document) {
+    let document = wanted.oauth.metadata_url.as_ref().filter(|_| reads_documents(&frame.metadata));
+    match wanted.oauth.client_id.as_ref().or(document) {
         Some(id) => {
-            let secret = wanted.client_secret.as_ref().filter(|_| wanted.client_id.is_some());
+            let secret = wanted.oauth.client_secret.as_ref().filter(|_| wanted.oauth.client_id.is_some());
             manager.configure_client(frame.client(id, secret).with_scopes(scopes.clone()))?;
         }
         None => frame.secret = manager.register_client("ollm", redirect, &names).await?.client_secret,
@@ -243,8 +234,11 @@ async fn scopes(
     metadata: &AuthorizationMetadata,
 ) -> Vec<String> {
     const RENEWING: &str = "offline_access";
-    let mut scopes =
-        if wanted.scopes.is_empty() { manager.select_initial_scopes(&[]).await } else { wanted.scopes.clone() };
+    let mut scopes = if wanted.oauth.scopes.is_empty() {
+        manager.select_initial_scopes(&[]).await
+    } else {
+        wanted.oauth.scopes.clone()
+    };
     if wanted.exact {
         return scopes;
     }

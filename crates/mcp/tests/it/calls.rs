@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_mcp::{
-    Call, CallErrorKind, Elicit, ElicitAnswer, Filter, Ports, Reply, Root, Sample, ServerMemory, ServerNotice,
-    ServerState, Settings,
+    Call, CallErrorKind, Elicit, ElicitAnswer, Ports, Reply, Root, Sample, ServerMemory, ServerNotice, ServerState,
+    Settings, ToolFilter,
 };
 use serde_json::{Value, json};
 
@@ -50,8 +50,8 @@ fn a_tool_keeps_every_keyword_of_its_schema() {
 
 #[test]
 fn tools_are_offered_and_called_as_the_filter_says() {
-    let tools = Filter { allow: Some(vec!["echo".into(), "env".into()]), deny: vec!["env".into()] };
-    let fleet = with(ollm_mcp::Declaration { tools, ..scripted("normal") });
+    let tools = ToolFilter { allow: Some(vec!["echo".into(), "env".into()]), deny: vec!["env".into()] };
+    let fleet = with(ollm_mcp::ReadyServer { tools, ..scripted("normal") });
     fleet.start("fake").unwrap();
     assert_eq!(names(&fleet), ["echo"]);
     assert_echoes(&fleet);
@@ -262,7 +262,7 @@ fn what_worked_before_is_forgotten_when_it_works_no_more() {
 #[test]
 fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
     let fleet = fleet(settings(), Ports::default());
-    let lazy = |name: &str| ollm_mcp::Declaration { name: name.into(), lazy: true, ..scripted("normal") };
+    let lazy = |name: &str| ollm_mcp::ReadyServer { name: name.into(), lazy: true, ..scripted("normal") };
     let tools = Some(vec![json!({"name": "echo", "inputSchema": {}})]);
     let known = ServerMemory { tools, ..ServerMemory::default() };
     fleet.add(lazy("fake"), known);
@@ -277,7 +277,7 @@ fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
 
 #[test]
 fn an_idle_server_is_stopped_and_starts_again_with_the_next_call() {
-    let fleet = with(ollm_mcp::Declaration { idle: Some(Duration::from_millis(100)), ..scripted("normal") });
+    let fleet = with(ollm_mcp::ReadyServer { idle: Some(Duration::from_millis(100)), ..scripted("normal") });
     assert_echoes(&fleet);
     eventually("it has stopped", || state(&fleet) == ServerState::Configured);
     assert_eq!(names(&fleet).len(), 13, "its tools stay on offer");
@@ -286,7 +286,7 @@ fn an_idle_server_is_stopped_and_starts_again_with_the_next_call() {
 
 #[test]
 fn a_disabled_server_is_not_started() {
-    let fleet = with(ollm_mcp::Declaration { enabled: false, ..scripted("normal") });
+    let fleet = with(ollm_mcp::ReadyServer { enabled: false, ..scripted("normal") });
     fleet.begin();
     let error = fleet.start("fake").unwrap_err().to_string();
     assert_eq!(error, "MCP server `fake`: it is disabled; `enabled: true` in its declaration changes that");

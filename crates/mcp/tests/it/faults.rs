@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{Bounds, CallErrorKind, Declaration, Endpoint, Ports, ServerMemory, ServerState};
+use ollm_mcp::{Bounds, CallErrorKind, Endpoint, Ports, ReadyServer, ServerMemory, ServerState};
 use serde_json::json;
 
 use crate::support::{
@@ -10,8 +10,8 @@ use crate::support::{
     with,
 };
 
-fn failure(declaration: Declaration) -> String {
-    let fleet = with(declaration);
+fn failure(ready: ReadyServer) -> String {
+    let fleet = with(ready);
     fleet.start("fake").unwrap_err();
     assert!(names(&fleet).is_empty());
     match state(&fleet) {
@@ -20,8 +20,8 @@ fn failure(declaration: Declaration) -> String {
     }
 }
 
-fn impatient(declaration: Declaration) -> Declaration {
-    Declaration { connect_timeout: Duration::from_millis(300), ..declaration }
+fn impatient(ready: ReadyServer) -> ReadyServer {
+    ReadyServer { connect_timeout: Duration::from_millis(300), ..ready }
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn a_program_that_does_not_exist_is_named_at_once() {
 
 #[test]
 fn a_program_that_exits_at_once_is_tried_three_times_and_its_last_words_told() {
-    let mut declaration = scripted("exit");
-    if let Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+    let mut ready = scripted("exit");
+    if let Endpoint::Stdio { env, .. } = &mut ready.endpoint {
         env.push(("API_KEY".into(), "s3cret-s3cret".into()));
     }
-    let text = failure(declaration);
+    let text = failure(ready);
     assert!(
         text.starts_with("it did not start (3 tries): it ended the connection before it answered; command: "),
         "{text}"
@@ -164,7 +164,7 @@ fn a_server_that_dies_in_a_call_loses_its_tools_and_comes_back_with_the_next_cal
 
 #[test]
 fn a_server_that_may_restart_does_so_until_it_crashes_in_a_loop() {
-    let fleet = with(Declaration { auto_restart: true, ..scripted("normal") });
+    let fleet = with(ReadyServer { auto_restart: true, ..scripted("normal") });
     fleet.start("fake").unwrap();
     for _ in 0..2 {
         call(&fleet, "die", json!({})).unwrap_err();
@@ -253,8 +253,8 @@ fn a_start_can_be_stopped() {
 #[test]
 fn a_bad_server_does_not_hold_up_a_good_one() {
     let fleet = with(scripted("normal"));
-    fleet.add(Declaration { name: "mute".into(), ..scripted("mute") }, ServerMemory::default());
-    fleet.add(Declaration { name: "gone".into(), ..program("/does/not/exist", &[]) }, ServerMemory::default());
+    fleet.add(ReadyServer { name: "mute".into(), ..scripted("mute") }, ServerMemory::default());
+    fleet.add(ReadyServer { name: "gone".into(), ..program("/does/not/exist", &[]) }, ServerMemory::default());
     fleet.begin();
     assert_echoes(&fleet);
     let state = |name: &str| fleet.server(name).unwrap().status().state.name();
@@ -263,10 +263,10 @@ fn a_bad_server_does_not_hold_up_a_good_one() {
 }
 
 /// The server of the workshop, which says something before it misbehaves.
-fn workshop(name: &str, flags: &[&str]) -> Declaration {
+fn workshop(name: &str, flags: &[&str]) -> ReadyServer {
     let flags = [&["--stderr", "the last straw"], flags].concat();
     let server = program(testkit::mcp_server().to_str().unwrap(), &flags);
-    Declaration { name: name.into(), connect_timeout: Duration::from_secs(2), ..server }
+    ReadyServer { name: name.into(), connect_timeout: Duration::from_secs(2), ..server }
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use ollm_mcp::{BlockingClient, Call, ClientContext, Declaration, Ports, ServerMemory};
+use ollm_mcp::{BlockingClient, Call, ClientContext, Ports, ReadyServer, ServerMemory};
 use ollm_process::Children;
 use serde_json::json;
 
 use crate::support::{call, eventually, program, runs, scripted, settings, started, text, with};
 
 /// A launcher that starts a helper and then becomes the server, as package runners do.
-fn launched() -> Declaration {
+fn launched() -> ReadyServer {
     let script = "sleep 300 & exec \"$0\" \"$@\"";
     let scripted = scripted("deaf");
     let ollm_mcp::Endpoint::Stdio { program: python, args, .. } = &scripted.endpoint else { unreachable!() };
@@ -153,11 +153,11 @@ fn who_is_stopped_while_starting_is_gone_once_that_is_told() {
     let mark = format!("starting-{}", std::process::id());
     let fleet = crate::support::fleet(settings(), Ports::default());
     for number in 0..200 {
-        let mut declaration = program(testkit::mcp_server().to_str().unwrap(), &[]);
-        if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+        let mut ready = program(testkit::mcp_server().to_str().unwrap(), &[]);
+        if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut ready.endpoint {
             env.push(("MARK".into(), mark.clone()));
         }
-        fleet.add(declaration, ServerMemory::default());
+        fleet.add(ready, ServerMemory::default());
         fleet.begin();
         // Only to strike at another moment each time.
         std::thread::sleep(some_moment(number) / 100);
@@ -180,7 +180,7 @@ fn a_stopped_server_takes_along_who_left_its_group_and_nobody_else() {
     let fleet = crate::support::fleet(settings(), Ports::default());
     for (number, name) in ["one", "two"].into_iter().enumerate() {
         fleet
-            .add(Declaration { name: name.into(), ..marked(&mark(name), 4 * number, server) }, ServerMemory::default());
+            .add(ReadyServer { name: name.into(), ..marked(&mark(name), 4 * number, server) }, ServerMemory::default());
         fleet.start(name).unwrap();
     }
     eventually("all have escaped", || bearers(&mark("one")).len() >= 4 && bearers(&mark("two")).len() >= 3);
@@ -203,14 +203,14 @@ const LAUNCHERS: [&str; 4] = [
 ];
 
 /// A server behind one of the launchers; it and all that belongs to it bear a mark.
-fn marked(mark: &str, number: usize, server: &str) -> Declaration {
+fn marked(mark: &str, number: usize, server: &str) -> ReadyServer {
     let (escape, launcher) = (ESCAPES[number % ESCAPES.len()], LAUNCHERS[number % LAUNCHERS.len()]);
-    let mut declaration = program("/bin/sh", &["-c", &format!("{escape}; {launcher}"), server]);
-    if let ollm_mcp::Endpoint::Stdio { env, limits, .. } = &mut declaration.endpoint {
+    let mut ready = program("/bin/sh", &["-c", &format!("{escape}; {launcher}"), server]);
+    if let ollm_mcp::Endpoint::Stdio { env, limits, .. } = &mut ready.endpoint {
         env.push(("MARK".into(), mark.to_owned()));
         limits.grace = std::time::Duration::from_millis(20);
     }
-    declaration
+    ready
 }
 
 /// Those who run with a mark in their environment.

@@ -5,7 +5,9 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_mcp::{BlockingClient, Call, CallErrorKind, Declaration, Endpoint, Filter, Ports, ServerMemory, ServerState};
+use ollm_mcp::{
+    BlockingClient, Call, CallErrorKind, Endpoint, Ports, ReadyServer, ServerMemory, ServerState, ToolFilter,
+};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -29,14 +31,14 @@ while read -r line; do
 done
 "#;
 
-fn small(tools: &Value, words: &[String], env: &[(String, String)]) -> Declaration {
-    let mut declaration = program("/bin/sh", &["-c", SMALL, "small"]);
-    if let Endpoint::Stdio { args, env: variables, .. } = &mut declaration.endpoint {
+fn small(tools: &Value, words: &[String], env: &[(String, String)]) -> ReadyServer {
+    let mut ready = program("/bin/sh", &["-c", SMALL, "small"]);
+    if let Endpoint::Stdio { args, env: variables, .. } = &mut ready.endpoint {
         args.extend_from_slice(words);
         variables.push(("TOOLS".into(), tools.to_string()));
         variables.extend_from_slice(env);
     }
-    declaration
+    ready
 }
 
 /// Spares the small server a question that it does not understand.
@@ -114,7 +116,7 @@ fn property_21_a_server_that_fails_is_unavailable_and_nobody_else_is_affected() 
     ];
     check_with(&good, &how, |fleet, (script, told)| {
         let bad = if script.starts_with('/') { program(&script, &[]) } else { program("/bin/sh", &["-c", &script]) };
-        fleet.add(Declaration { name: "bad".into(), ..bad }, ServerMemory::default());
+        fleet.add(ReadyServer { name: "bad".into(), ..bad }, ServerMemory::default());
         let error = fleet.start("bad").unwrap_err();
         prop_assert!(error.to_string().contains(&told), "{}", error);
         let status = fleet.server("bad").unwrap().status();
@@ -132,8 +134,8 @@ fn property_22_a_connected_server_offers_exactly_the_tools_it_lists() {
     });
     check(&names_and_denied, |fleet, (listed, deny)| {
         let tools: Vec<_> = listed.iter().map(|name| json!({"name": name, "inputSchema": {}})).collect();
-        let filter = Filter { allow: None, deny: deny.clone() };
-        fleet.add(Declaration { tools: filter, ..small(&json!(tools), &[], &[]) }, known());
+        let filter = ToolFilter { allow: None, deny: deny.clone() };
+        fleet.add(ReadyServer { tools: filter, ..small(&json!(tools), &[], &[]) }, known());
         fleet.start("fake").unwrap();
         let offered: BTreeSet<_> = names(fleet).into_iter().collect();
         let expected: BTreeSet<_> = listed.into_iter().filter(|name| !deny.contains(name)).collect();
@@ -216,7 +218,7 @@ fn property_32_a_server_has_exactly_the_environment_it_was_given() {
 #[test]
 fn property_37_a_call_reaches_its_server_and_its_answer_or_failure_comes_back() {
     let fleet = started("normal");
-    fleet.add(Declaration { name: "other".into(), ..scripted("normal") }, ServerMemory::default());
+    fleet.add(ReadyServer { name: "other".into(), ..scripted("normal") }, ServerMemory::default());
     let calls = prop::collection::vec((any::<bool>(), 0..4_u8, any::<u16>()), 1..6);
     check_with(&fleet, &calls, |fleet, calls| {
         let server = |first| if first { "fake" } else { "other" };
@@ -285,7 +287,7 @@ fn property_40_settings_decide_whether_and_how_long_a_server_is_started() {
             let fleet = &fleets[usize::from(all)];
             let server = if answers { small(&json!([]), &[], &[]) } else { program("/bin/sleep", &["300"]) };
             let connect_timeout = if answers { server.connect_timeout } else { Duration::from_millis(limit) };
-            fleet.add(Declaration { enabled: one, connect_timeout, ..server }, known());
+            fleet.add(ReadyServer { enabled: one, connect_timeout, ..server }, known());
             let outcome = fleet.start("fake");
             let error = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
             match (all, one, answers) {

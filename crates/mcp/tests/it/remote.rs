@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use ollm_mcp::{Authorize, BlockingClient, Declaration, Endpoint, PortFuture, Ports, ServerMemory, ServerState};
+use ollm_mcp::{Authorize, BlockingClient, Endpoint, PortFuture, Ports, ReadyServer, ServerMemory, ServerState};
 use serde_json::{Value, json};
 
-use crate::support::{assert_echoes, call, declaration, eventually, fleet, names, settings, state, text, with};
+use crate::support::{assert_echoes, call, eventually, fleet, names, ready, settings, state, text, with};
 use crate::web::{Body, Request, Response, Web};
 
-fn http(url: &str) -> Declaration {
-    declaration("fake", Endpoint::Http { url: url.to_owned(), headers: vec![("X-Team".into(), "blue".into())] })
+fn http(url: &str) -> ReadyServer {
+    ready("fake", Endpoint::Http { url: url.to_owned(), headers: vec![("X-Team".into(), "blue".into())] })
 }
 
 /// What a server of the handshake era says.
@@ -345,7 +345,7 @@ fn an_address_where_nobody_listens_is_told() {
     let error = with(http("ftp://x/")).start("fake").unwrap_err().to_string();
     assert!(error.contains("its `url` is no http or https address"), "{error}");
     let reserved = Endpoint::Http { url: "http://127.0.0.1:1".into(), headers: vec![("Accept".into(), "x".into())] };
-    let error = with(declaration("fake", reserved)).start("fake").unwrap_err().to_string();
+    let error = with(ready("fake", reserved)).start("fake").unwrap_err().to_string();
     assert!(error.contains("the header `Accept` belongs to the protocol"), "{error}");
 }
 
@@ -378,7 +378,7 @@ fn events_of(endpoint: &'static str, says: fn(&Value) -> String) -> (Web, Arc<Mu
 }
 
 fn older(web: &Web) -> BlockingClient {
-    with(declaration("fake", Endpoint::Sse { url: format!("{}/sse", web.url), headers: Vec::new() }))
+    with(ready("fake", Endpoint::Sse { url: format!("{}/sse", web.url), headers: Vec::new() }))
 }
 
 #[test]

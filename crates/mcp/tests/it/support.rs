@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_mcp::{
-    BlockingClient, Bounds, Call, CallError, ClientContext, Declaration, Endpoint, Ports, ServerMemory, ServerNotice,
+    BlockingClient, Bounds, Call, CallError, ClientContext, Endpoint, Ports, ReadyServer, ServerMemory, ServerNotice,
     ServerState, Settings, Timings, Watch,
 };
 use ollm_process::{Children, Limits};
@@ -32,13 +32,13 @@ pub(crate) fn fleet(settings: Settings, ports: Ports) -> BlockingClient {
 }
 
 /// A server of any kind.
-pub(crate) fn declaration(name: &str, endpoint: Endpoint) -> Declaration {
-    Declaration { connect_timeout: PATIENCE, tool_timeout: PATIENCE, ..Declaration::new(name, endpoint) }
+pub(crate) fn ready(name: &str, endpoint: Endpoint) -> ReadyServer {
+    ReadyServer { connect_timeout: PATIENCE, tool_timeout: PATIENCE, ..ReadyServer::new(name, endpoint) }
 }
 
 /// A program as a server.
-pub(crate) fn program(program: &str, args: &[&str]) -> Declaration {
-    declaration(
+pub(crate) fn program(program: &str, args: &[&str]) -> ReadyServer {
+    ready(
         "fake",
         Endpoint::Stdio {
             program: program.into(),
@@ -51,16 +51,16 @@ pub(crate) fn program(program: &str, args: &[&str]) -> Declaration {
 }
 
 /// The scripted server in one of its moods.
-pub(crate) fn scripted(mode: &str) -> Declaration {
+pub(crate) fn scripted(mode: &str) -> ReadyServer {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/server.py");
     let python = ollm_process::find_program("python3", "/usr/local/bin:/usr/bin:/bin".as_ref()).unwrap();
     program(python.to_str().unwrap(), &[script.to_str().unwrap(), mode])
 }
 
 /// A fleet with one server, which is not started.
-pub(crate) fn with(declaration: Declaration) -> BlockingClient {
+pub(crate) fn with(ready: ReadyServer) -> BlockingClient {
     let fleet = fleet(settings(), Ports::default());
-    fleet.add(declaration, ServerMemory::default());
+    fleet.add(ready, ServerMemory::default());
     fleet
 }
 

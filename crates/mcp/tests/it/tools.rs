@@ -1,6 +1,6 @@
 //! The list of a server's tools, and what is remembered of it.
 
-use ollm_mcp::{Cache, Entry, Filter, Offers};
+use ollm_mcp::{Cache, Offers, ServerMemory, ToolFilter};
 use ollm_store::digest_bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn one_bad_tool_never_drops_the_list() {
         json!({"name": "promises", "outputSchema": [1]}),
         json!({"name": "good", "description": "an impostor"}),
     ];
-    let offers = Offers::read("s", &listed, &Filter::default());
+    let offers = Offers::read("s", &listed, &ToolFilter::default());
     assert_eq!(names(&offers), ["mcp__s__good", "mcp__s__promises"]);
     assert_eq!(offers.remarks.len(), 6);
     let good = &offers.tools[0];
@@ -33,7 +33,7 @@ fn one_bad_tool_never_drops_the_list() {
 #[test]
 fn only_admitted_tools_are_offered() {
     let listed = ["a", "b", "c"].map(|name| json!({"name": name}));
-    let filter = Filter { allow: Some(vec!["a".into(), "b".into()]), deny: vec!["b".into()] };
+    let filter = ToolFilter { allow: Some(vec!["a".into(), "b".into()]), deny: vec!["b".into()] };
     assert_eq!(names(&Offers::read("s", &listed, &filter)), ["mcp__s__a"]);
 }
 
@@ -42,7 +42,7 @@ fn a_star_stands_for_any_characters_and_an_entry_that_no_tool_fits_is_told() {
     let listed = ["delete_file", "delete_all", "read_file", "*"].map(|name| json!({"name": name}));
     let filter = |allow: Option<&[&str]>, deny: &[&str]| {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Filter { allow: allow.map(texts), deny: texts(deny) }
+        ToolFilter { allow: allow.map(texts), deny: texts(deny) }
     };
     for (filter, offered, told) in [
         (filter(None, &["delete_*"]), &["mcp__s__read_file", "mcp__s___"][..], &[][..]),
@@ -60,7 +60,7 @@ fn a_star_stands_for_any_characters_and_an_entry_that_no_tool_fits_is_told() {
 #[test]
 fn a_list_without_end_is_cut_and_says_so() {
     let listed: Vec<Value> = (0..12_000).map(|number| json!({"name": format!("t{number}")})).collect();
-    let offers = Offers::read("s", &listed, &Filter::default());
+    let offers = Offers::read("s", &listed, &ToolFilter::default());
     assert_eq!(offers.tools.len(), 10_000);
     assert_eq!(offers.remarks[0].why, "2000 tools beyond the first 10000 are not offered");
 }
@@ -72,10 +72,11 @@ fn the_cache_remembers_a_list_for_one_configuration() {
     let (key, other) = (digest_bytes(b"one"), digest_bytes(b"other"));
     assert_eq!(cache.get(&key), None);
     let (tools, warnings) = (vec![json!({"name": "t"})], vec!["the rest is left out".to_owned()]);
-    let entry = Entry { tools, warnings, revision: Some("2025-11-25".into()), transport: Some("sse".into()), at: 7 };
-    cache.put(&key, &entry).unwrap();
-    assert_eq!((cache.get(&key), cache.get(&other)), (Some(entry.clone()), None));
-    assert_eq!(cache.all(), [(key, entry)]);
+    let (revision, transport) = (Some("2025-11-25".into()), Some("sse".into()));
+    let memory = ServerMemory { tools: Some(tools), warnings, revision, transport };
+    cache.put(&key, &memory, 7).unwrap();
+    assert_eq!((cache.get(&key), cache.get(&other)), (Some(memory.clone()), None));
+    assert_eq!(cache.all(), [(key, memory)]);
     cache.forget(&key).unwrap();
     assert_eq!(cache.get(&key), None);
 }
@@ -86,12 +87,8 @@ fn the_cache_keeps_the_newest_two_hundred() {
     let cache = Cache::new(folder.path().join("mcp-tools.json"));
     let key = |number: u64| digest_bytes(&number.to_le_bytes());
     for number in 0..203 {
-        cache
-            .put(
-                &key(number),
-                &Entry { tools: Vec::new(), warnings: Vec::new(), revision: None, transport: None, at: number },
-            )
-            .unwrap();
+        let memory = ServerMemory { tools: Some(Vec::new()), ..ServerMemory::default() };
+        cache.put(&key(number), &memory, number).unwrap();
     }
     assert_eq!(cache.all().len(), 200);
     assert_eq!(cache.get(&key(2)), None);
@@ -119,7 +116,7 @@ proptest! {
     ) {
         let mut listed: Vec<Value> = noise.clone();
         listed.extend(tools.iter().map(|(name, (about, schema))| json!({"name": name, "description": about, "inputSchema": schema})));
-        let offers = Offers::read("s", &listed, &Filter::default());
+        let offers = Offers::read("s", &listed, &ToolFilter::default());
         prop_assert_eq!(offers.tools.len(), tools.len());
         prop_assert_eq!(offers.remarks.len(), noise.len());
         for offer in &offers.tools {

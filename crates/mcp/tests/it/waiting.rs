@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ollm_mcp::{BlockingClient, Call, CallErrorKind, Declaration, Ports, ServerMemory};
+use ollm_mcp::{BlockingClient, Call, CallErrorKind, Ports, ReadyServer, ServerMemory};
 use serde_json::json;
 
 use crate::support::{assert_echoes, call, eventually, fleet, runs, scripted, settings, started, text, tool, with};
@@ -27,7 +27,7 @@ fn a_server_outlives_the_thread_that_asked_for_it() {
 #[test]
 fn a_server_that_is_started_while_another_is_waited_for_outlives_who_waited() {
     let fleet = started("normal");
-    fleet.add(Declaration { name: "other".into(), ..scripted("normal") }, ServerMemory::default());
+    fleet.add(ReadyServer { name: "other".into(), ..scripted("normal") }, ServerMemory::default());
     thread::scope(|scope| {
         let waiting = fleet.call("fake", Call { timeout: None, ..tool("hang", json!({})) }).unwrap();
         let waiter = scope.spawn(move || waiting.wait_for(Duration::from_secs(2)).is_none());

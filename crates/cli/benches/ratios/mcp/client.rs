@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use ollm_mcp::{
-    BlockingClient, Call, ClientContext, Declaration, Endpoint, Ports, ServerMemory, Settings, read_result,
+    BlockingClient, Call, ClientContext, Endpoint, Ports, ReadyServer, ServerMemory, Settings, read_result,
 };
 use ollm_process::{Children, Limits};
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
@@ -70,11 +70,11 @@ impl Ours {
     fn connect(transport: &str, target: &str, further: usize) -> Ours {
         let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
         let fleet = BlockingClient::new(Arc::new(context)).unwrap();
-        fleet.add(declaration("bench", transport, target), ServerMemory::default());
+        fleet.add(ready("bench", transport, target), ServerMemory::default());
         fleet.start("bench").unwrap();
         for number in 0..further {
             let name = format!("bench-{number}");
-            fleet.add(declaration(&name, transport, target), ServerMemory::default());
+            fleet.add(ready(&name, transport, target), ServerMemory::default());
             fleet.start(&name).unwrap();
             call(&fleet, &name)();
         }
@@ -82,14 +82,14 @@ impl Ours {
     }
 }
 
-fn declaration(name: &str, transport: &str, target: &str) -> Declaration {
+fn ready(name: &str, transport: &str, target: &str) -> ReadyServer {
     let endpoint = if transport == "stdio" {
         let (args, env) = (Vec::new(), Vec::new());
         Endpoint::Stdio { program: target.into(), args, env, cwd: None, limits: Limits::default() }
     } else {
         Endpoint::Http { url: target.to_owned(), headers: Vec::new() }
     };
-    Declaration::new(name, endpoint)
+    ReadyServer::new(name, endpoint)
 }
 
 /// A call that is made now, and how to wait for it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ollm_app::servers::{DeclaredServer, Live, Servers, ToolReview, taken, told};
+use ollm_app::servers::{DeclaredServer, Live, Servers, taken, told};
 use ollm_app::{Notices, World};
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
@@ -47,9 +47,9 @@ fn call(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let (taken, spill) = with_server(servers, server, output, |live, known, output| {
-        let tool = fitting(tool, &call.args, known, servers, live, output)?;
+        let tool = fitting(tool, &call.args, known, live, output)?;
         let answer = ask(live, server, Call { tool: tool.clone(), ..call }, output);
-        let taken = take(answer, &tool, &servers.offers(known, &live.listed(server)))?;
+        let taken = take(answer, &tool, &known.offers(&live.listed(server)))?;
         Ok((taken, live.spill(servers.world, server)))
     })?;
     if taken.result.is_error && taken.notes.is_empty() {
@@ -111,13 +111,12 @@ fn fitting(
     tool: &str,
     args: &Map<String, Value>,
     known: &DeclaredServer,
-    servers: &Servers<'_>,
     live: &Live,
     output: &mut Output,
 ) -> Result<String, Failure> {
     let name = &known.spec.name;
     if let Some(entry) = &known.cached
-        && let Ok(fitting) = fit(tool, args, name, &servers.offers(known, &entry.tools))
+        && let Ok(fitting) = fit(tool, args, name, &known.offers(entry.listed()))
     {
         return Ok(fitting.told(tool, name, output));
     }
@@ -127,12 +126,12 @@ fn fitting(
     if listed.is_empty() {
         return Ok(tool.to_owned());
     }
-    let offers = servers.offers(known, &listed);
+    let offers = known.offers(&listed);
     let offered = offers.tools.iter().any(|offer| offer.raw == tool || offer.tool.name == tool);
-    if let Some(tool) = denied(tool, known, servers, &listed).filter(|_| !offered) {
+    if let Some(tool) = denied(tool, known, &listed).filter(|_| !offered) {
         return Err(withheld(&tool, known));
     }
-    if let Some(why) = waits(tool, known, servers, &listed) {
+    if let Some(why) = waits(tool, known, &listed) {
         return Err(why);
     }
     let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
@@ -160,25 +159,24 @@ impl Fitting {
 }
 
 /// The tool that is meant, whichever way it is named, if the server has it and its declaration keeps it back.
-fn denied(tool: &str, known: &DeclaredServer, servers: &Servers<'_>, listed: &[Value]) -> Option<String> {
+fn denied(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<String> {
     let names = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str));
     let held: Vec<&str> = names.filter(|name| !known.admits(name)).collect();
-    let label = servers.labels.of(&known.spec.name).unwrap_or_default();
-    let full = tool_names(label, &held);
+    let full = tool_names(&known.label, &held);
     let meant = held.iter().zip(full).find(|(raw, full)| **raw == tool || full.as_deref() == Ok(tool));
     meant.map(|(raw, _)| (*raw).to_owned())
 }
 
 /// A tool that is not called before a person has looked at it, whichever way it is named.
-fn waits(tool: &str, known: &DeclaredServer, servers: &Servers<'_>, listed: &[Value]) -> Option<Failure> {
+fn waits(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<Failure> {
     let name = &known.spec.name;
     let kept_back = |why: String| Failure::new(Kind::Untrusted, format!("tool `{tool}` of server `{name}` {why}"));
-    let waiting = match ToolReview::of(known, servers.world)?.waiting(listed) {
+    let waiting = match known.review()?.waiting(listed) {
         Ok(waiting) => waiting,
         Err(why) => return Some(kept_back(format!("is not called: {why}"))),
     };
     let names: Vec<&str> = waiting.iter().map(|tool| tool.name.as_str()).collect();
-    let full = tool_names(servers.labels.of(name).unwrap_or_default(), &names);
+    let full = tool_names(&known.label, &names);
     let is_meant = |raw: &str, full: &Result<String, _>| raw == tool || full.as_deref() == Ok(tool);
     let waiting = waiting.iter().zip(&full).find(|(waiting, full)| is_meant(&waiting.name, full))?.0;
     let what = if waiting.before.is_some() { "changed" } else { "is new" };

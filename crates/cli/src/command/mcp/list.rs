@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
         // Who switched a server off knows it; whose extension is off may not.
         let told = on || off || !servers.settings.enabled;
         let error = servers.obstacle(known).filter(|_| told).map(|(_, why)| why);
-        let tools = known.cached.as_ref().map(|entry| servers.offers(known, &entry.tools).tools.len());
+        let tools = known.cached.as_ref().map(|entry| known.offers(entry.listed()).tools.len());
         let reached = known.cached.as_ref().and_then(|entry| entry.transport.clone());
         let transport = reached.unwrap_or_else(|| known.spec.address.transport().to_owned());
         Row { known, transport, state: if on { "configured" } else { "stopped" }, tools, error }

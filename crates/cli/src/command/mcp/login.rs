@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ollm_app::servers::{DeclaredServer, Servers, tokens};
 use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
-use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
+use ollm_mcp::{Grant, Login, LoginError, Oauth, Wanted, log_out};
 use ollm_protocol::units;
 use ollm_store::Redactor;
 use serde_json::{Value, json};
@@ -37,9 +37,9 @@ pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output
     }
     let declared = wanted(known, &servers)?;
     let exact = !arguments.scope.is_empty();
-    let scopes = if exact { arguments.scope.clone() } else { declared.scopes.clone() };
-    let wanted = Wanted { scopes, exact, ..declared };
-    let failed = |error: LoginError| failed(known, &error, wanted.client_secret.as_deref());
+    let scopes = if exact { arguments.scope.clone() } else { declared.oauth.scopes.clone() };
+    let wanted = Wanted { oauth: Oauth { scopes, ..declared.oauth }, exact, ..declared };
+    let failed = |error: LoginError| failed(known, &error, wanted.oauth.client_secret.as_deref());
     let began = Instant::now();
     let login = Login::begin(&wanted, &file(world), patience).map_err(failed)?;
     show(&login, arguments, world, output);
@@ -79,18 +79,8 @@ fn wanted(known: &DeclaredServer, servers: &Servers<'_>) -> Result<Wanted, Failu
     if let Some(problem) = missing.iter().find(|problem| problem.field.contains(".oauth.")) {
         return Err(Failure::new(Kind::Configuration, problem.to_string()));
     }
-    let declared = spec.oauth.clone().unwrap_or_default();
-    Ok(Wanted {
-        url: address(spec)?,
-        client_id: declared.client_id,
-        client_secret: declared.client_secret,
-        metadata_url: declared.metadata_url,
-        scopes: declared.scopes,
-        exact: false,
-        port: declared.port,
-        redirect: declared.redirect,
-        network: servers.world.network.clone(),
-    })
+    let oauth = spec.oauth.clone().unwrap_or_default();
+    Ok(Wanted { url: address(spec)?, oauth, exact: false, network: servers.world.network.clone() })
 }
 
 /// Where the server is; one that we start knows us already.

@@ -18,7 +18,7 @@ pub(super) fn run(server: &str, world: &World, as_json: bool, output: &mut Outpu
     for trouble in &troubles {
         output.tell(trouble);
     }
-    let path = log_file(&servers, &known.spec.name);
+    let path = log_file(world, known);
     let bytes = read_bounded(&path, LARGEST_LOG).map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
     let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     if as_json {

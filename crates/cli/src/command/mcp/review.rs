@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ollm_app::servers::{Servers, ToolReview, WaitingTool, reason, waiting_digest};
+use ollm_app::servers::{Servers, WaitingTool, reason, waiting_digest};
 use ollm_app::{World, refuse_approval};
 use ollm_trust::changed_lines;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(super) fn run(
     world.need_home()?;
     let servers = Servers::load(world)?;
     servers.tell_problems_of(name, output);
-    let Some(tools) = ToolReview::of(servers.find(name)?, world) else {
+    let Some(tools) = servers.find(name)?.review() else {
         output.tell(&format!("server `{name}` is the user's own; its tools need no review"));
         return if as_json { output.json(&to_json(name, &[])) } else { Ok(OK) };
     };

@@ -82,7 +82,7 @@ fn probe<'a>(
                 code = code.max(Kind::Environment as u8);
             }
             if matches!(status.state, ServerState::Ready | ServerState::Degraded(_)) {
-                let offers = servers.offers(row.known, &live.listed(&status.name));
+                let offers = row.known.offers(&live.listed(&status.name));
                 for remark in remarks(&status.name, &status.warnings, &offers) {
                     output.tell(&remark);
                 }

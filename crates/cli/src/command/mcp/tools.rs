@@ -57,7 +57,7 @@ fn gather<'a>(
         }
         match known.cached.as_ref().filter(|_| !refresh) {
             Some(entry) => {
-                let offers = servers.offers(known, &entry.tools);
+                let offers = known.offers(entry.listed());
                 tell(known, &entry.warnings, &offers, output);
                 lists.push((known, offers, "configured"));
             }
@@ -72,7 +72,7 @@ fn gather<'a>(
                     output.tell(&format!("server `{}`: {why}", status.name));
                 }
                 if status.tools > 0 || status.state == ServerState::Ready {
-                    let offers = servers.offers(known, &live.listed(&status.name));
+                    let offers = known.offers(&live.listed(&status.name));
                     tell(known, &status.warnings, &offers, output);
                     lists.push((known, offers, status.state.name()));
                 } else {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ollm_process::Limits;
-use ollm_protocol::pattern::fits_name;
+use ollm_protocol::{Oauth, ToolFilter};
 
-/// One MCP server.
+/// An MCP server that is ready to be started.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Declaration {
+pub struct ReadyServer {
     /// Its name: unique among all servers, and part of the names of its tools.
     pub name: String,
     /// Where it is.
@@ -26,7 +26,9 @@ pub struct Declaration {
     /// Whether it is started anew after a crash.
     pub auto_restart: bool,
     /// Which of its tools are offered.
-    pub tools: Filter,
+    pub tools: ToolFilter,
+    /// How to log in to it, where that needs more than it says itself.
+    pub oauth: Option<Oauth>,
     /// Values, and what they are called, that must not be seen in anything it says, whatever variables hold them.
     pub secrets: Vec<(String, String)>,
     /// Values that may be secrets. They are hidden in its log and its failures, but not in what it lists and in its results,
@@ -34,10 +36,10 @@ pub struct Declaration {
     pub hidden: Vec<(String, String)>,
 }
 
-impl Declaration {
+impl ReadyServer {
     /// A server that starts at once and stays, with all its tools and the usual times.
-    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Declaration {
-        Declaration {
+    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> ReadyServer {
+        ReadyServer {
             name: name.into(),
             endpoint,
             connect_timeout: Duration::from_secs(10),
@@ -46,7 +48,8 @@ impl Declaration {
             enabled: true,
             lazy: false,
             auto_restart: false,
-            tools: Filter::default(),
+            tools: ToolFilter::default(),
+            oauth: None,
             secrets: Vec::new(),
             hidden: Vec::new(),
         }
@@ -83,29 +86,4 @@ pub enum Endpoint {
         /// Headers beside the protocol's own.
         headers: Vec<(String, String)>,
     },
-}
-
-/// Which tools are offered, by the server's own names for them, in which `*` stands for any characters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Only these, if any are named.
-    pub allow: Option<Vec<String>>,
-    /// Never these.
-    pub deny: Vec<String>,
-}
-
-impl Filter {
-    /// Whether a tool is offered.
-    pub fn admits(&self, tool: &str) -> bool {
-        let named = |list: &[String]| list.iter().any(|name| fits_name(name, tool));
-        self.allow.as_deref().is_none_or(named) && !named(&self.deny)
-    }
-
-    /// The entries that none of these tools fits, each with its key: what is misspelt keeps nothing back.
-    pub(crate) fn idle<'a>(&'a self, tools: &[&str]) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let fits = |name: &str| tools.iter().any(|tool| fits_name(name, tool));
-        let allow = self.allow.iter().flatten().map(|name| ("allowTools", name.as_str()));
-        let deny = self.deny.iter().map(|name| ("denyTools", name.as_str()));
-        allow.chain(deny).filter(move |(_, name)| !fits(name))
-    }
 }
