@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     destructive::Finding,
     field::Place,
+    loose::{Command, loose},
     path, text,
     walk::{Deed, walk, walk_words},
 };
@@ -43,8 +44,9 @@ pub(crate) fn effects(event: &Event) -> Vec<CallEffect<'_>> {
     if event.kind == EventKind::BeforeTool { event.effects() } else { Vec::new() }
 }
 
-/// Everything that the shell text of a call does.
-pub(crate) fn scripts(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Vec<Script> {
+/// Everything that the shell text of a call does, and what its other texts would do.
+pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Script> {
+    let effects = &effects(event);
     let place = place(effects, here, home);
     let apart = effects.iter().find_map(|found| match (found.effect, found.operand) {
         (Effect::ProgramArguments, Operand::List(list)) => Some(words(list)),
@@ -63,11 +65,29 @@ pub(crate) fn scripts(effects: &[CallEffect<'_>], here: &Path, home: Option<&Pat
         };
         Some(Script { deeds: if found.sure { deeds } else { clear(deeds) }, sure: found.sure })
     };
-    effects.iter().filter_map(script).collect()
+    let is_read = |text: &str| {
+        let runs = |found: &CallEffect<'_>| matches!(found.effect, Effect::RunsShell | Effect::RunsEach);
+        effects.iter().any(|found| runs(found) && found.text().is_some_and(|known| known.as_ptr() == text.as_ptr()))
+    };
+    let loose = loose(event);
+    let others = loose.commands().filter_map(|command| {
+        let deeds = match command {
+            Command::Line(line) if is_read(&line) => return None,
+            Command::Line(line) => script_deeds(&line, place.clone()),
+            Command::Words(words) => list_deeds(words, &place),
+        };
+        Some(Script { deeds: clear(deeds), sure: false })
+    });
+    effects.iter().filter_map(script).chain(others).collect()
 }
 
 fn clear(mut deeds: Vec<Deed>) -> Vec<Deed> {
-    deeds.retain(|deed| !matches!(deed, Deed::Unclear(_)));
+    let is_unclear = |deed: &Deed| match deed {
+        Deed::Unclear(_) => true,
+        Deed::Guess(guess) => matches!(**guess, Deed::Unclear(_)),
+        _ => false,
+    };
+    deeds.retain(|deed| !is_unclear(deed));
     deeds
 }
 
@@ -136,6 +156,8 @@ fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
             deeds.extend(walk(script, place.clone()));
         }
         deeds.extend(walk(&plain.replace('\r', "\n"), place));
+    } else if deeds.is_empty() {
+        return walk(script, place);
     } else {
         deeds.extend(walk(script, place));
     }

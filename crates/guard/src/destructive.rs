@@ -39,7 +39,7 @@ use precious::{Precious, Worth};
 /// ```
 pub fn destructive(event: &Event, cwd: &Path, home: Option<&Path>) -> Verdict {
     let here = call::here(event, cwd);
-    judged(&call::scripts(&call::effects(event), &here, home), &here, home)
+    judged(&call::scripts(event, &here, home), &here, home)
 }
 
 /// What this guard makes of what a call does.
@@ -103,6 +103,7 @@ fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
             let finding = match &**deed {
                 // Words of prose are given to nobody.
                 Deed::Run(run) => run_finding(run, harm(run, precious), precious),
+                Deed::Unclear(_) => None,
                 deed => judge(deed, precious),
             };
             finding.map(|finding| Finding::ask(finding.reason))

@@ -13,7 +13,7 @@ mod place;
 mod values;
 mod variables;
 
-pub(crate) use expander::{Expander, FARTHEST};
+pub(crate) use expander::{Expander, FARTHEST, UNSEEN_STREAM};
 pub(crate) use output::formatted;
 pub(crate) use place::Place;
 pub(crate) use values::Outer;

@@ -64,7 +64,7 @@ impl Guards {
         {
             return Arc::clone(&seen.scripts);
         }
-        let scripts: Arc<[Script]> = call::scripts(&call::effects(event), here, self.shelter.home.as_deref()).into();
+        let scripts: Arc<[Script]> = call::scripts(event, here, self.shelter.home.as_deref()).into();
         let call = call.map(Option::<&Value>::cloned);
         *last = Some(Seen { kind: event.kind, call, here: here.to_owned(), scripts: Arc::clone(&scripts) });
         scripts

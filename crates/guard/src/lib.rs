@@ -42,6 +42,8 @@ mod call;
 mod destructive;
 mod field;
 mod guards;
+mod loose;
+mod names;
 mod path;
 mod program;
 mod tampering;

@@ -264,10 +264,19 @@ impl<'a> Pattern<'a> {
         Pattern { text, ends }
     }
 
-    /// Whether a path that ends with this part may fit.
-    pub(crate) fn may_end(&self, part: &str) -> bool {
+    /// The letter with which all that fits ends, small; nothing if it may be any, or a slash is before it.
+    pub(crate) fn last_letter(&self) -> Option<u8> {
         let end = self.ends.map_or(self.text, |(_, end)| end);
-        end.contains('/') || part.ends_with(end)
+        end.bytes().next_back().filter(|_| !end.contains('/')).map(|last| last.to_ascii_lowercase())
+    }
+
+    /// Whether a path that ends with this part, in letters of either case, may fit.
+    pub(crate) fn may_end(&self, part: &str) -> bool {
+        let end = self.ends.map_or(self.text, |(_, end)| end).as_bytes();
+        let start = part.len().checked_sub(end.len());
+        let ends =
+            start.and_then(|start| part.as_bytes().get(start..)).is_some_and(|last| last.eq_ignore_ascii_case(end));
+        ends || end.contains(&b'/')
     }
 
     /// Whether a name fits as in a shell, where wildcards do not reach hidden names.

@@ -1,6 +1,6 @@
 //! What is known about programs. Whatever is not in these tables may run its arguments and write the files they name.
 
-use crate::field::Field;
+use crate::{field::Field, names::Names};
 
 /// What a program does with its arguments, apart from files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,41 +170,18 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
     ("logname", SELF),
 ];
 
-/// Which lengths the names in some tables have, by their first letter: most words are told apart by this.
-pub(crate) struct Index([u32; 256]);
-
-impl Index {
-    /// Of the names in these tables.
-    pub(crate) const fn of(mut tables: &[&[&str]]) -> Index {
-        let mut index = Index([0; 256]);
-        while let Some((table, others)) = tables.split_first() {
-            let mut names = *table;
-            while let Some((name, rest)) = names.split_first() {
-                index = index.with(name);
-                names = rest;
-            }
-            tables = others;
-        }
-        index
-    }
-
-    /// Of one name more.
-    #[expect(clippy::indexing_slicing, reason = "it is evaluated when the program is compiled")]
-    pub(crate) const fn with(mut self, name: &str) -> Index {
-        if let Some((first, _)) = name.as_bytes().split_first() {
-            self.0[*first as usize] |= 1 << (name.len() % 32);
-        }
-        self
-    }
-
-    /// Whether one of the tables may have this name.
-    pub(crate) fn may_have(&self, name: &str) -> bool {
-        let lengths = name.bytes().next().and_then(|first| self.0.get(usize::from(first)));
-        lengths.is_some_and(|lengths| lengths & (1 << (name.len() % 32)) != 0)
-    }
-}
-
-const INDEX: Index = Index::of(&[READERS, PAGERS, CLIENTS, SPEAKERS, HANDLED, CARRYING, LANGUAGES, FILTERS]);
+/// The tables of programs, each a bit of what [`Names`] says of one.
+const PROGRAMS: Names<1024> =
+    Names::of(&[READERS, PAGERS, CLIENTS, SPEAKERS, HANDLED, CARRYING, LANGUAGES, FILTERS, PRINT_THEIR_OWN_CODE]);
+const READER: u16 = 1;
+const PAGER: u16 = 1 << 1;
+const CLIENT: u16 = 1 << 2;
+const SPEAKER: u16 = 1 << 3;
+const HANDLER: u16 = 1 << 4;
+const CARRIES: u16 = 1 << 5;
+const LANGUAGE: u16 = 1 << 6;
+const FILTER: u16 = 1 << 7;
+const PRINTS_ITS_OWN_CODE: u16 = 1 << 8;
 
 /// Whether a sorted table has this name.
 pub(crate) fn is_in(table: &[&str], name: &str) -> bool {
@@ -223,25 +200,20 @@ pub(crate) struct Program {
 impl Program {
     /// What is known of the program with this name.
     pub(crate) fn of(name: &str) -> Program {
-        if !INDEX.may_have(name) {
-            let arguments = if is_interpreter(name) { Arguments::Code } else { Arguments::MayRun };
-            return Program { arguments, files: Files::MayWrite, only_reads: false };
-        }
-        if is_in(READERS, name) {
+        let tables = PROGRAMS.tables_with(name);
+        let is = |table: u16| tables & table != 0;
+        if is(READER) {
             return Program { arguments: Arguments::Data, files: Files::Known, only_reads: true };
         }
-        let (pager, filter) = (is_in(PAGERS, name), is_in(FILTERS, name));
-        let handled = is_in(HANDLED, name);
-        let arguments = if is_interpreter(name) {
+        let arguments = if is(LANGUAGE | CLIENT) || is_numbered_language(name) {
             Arguments::Code
-        } else if handled || is_in(SPEAKERS, name) {
+        } else if is(HANDLER | SPEAKER) {
             Arguments::Data
         } else {
             Arguments::MayRun
         };
-        let known = pager || filter || handled || is_in(CARRYING, name);
-        let files = if known { Files::Known } else { Files::MayWrite };
-        Program { arguments, files, only_reads: pager || filter }
+        let files = if is(PAGER | FILTER | HANDLER | CARRIES) { Files::Known } else { Files::MayWrite };
+        Program { arguments, files, only_reads: is(PAGER | FILTER) }
     }
 }
 
@@ -269,15 +241,15 @@ pub(crate) fn behind_verb(name: &str, verb: &str) -> Behind {
     }
 }
 
-/// Whether this is an interpreter of some language other than the shell's.
-fn is_interpreter(name: &str) -> bool {
+/// Whether this is an interpreter with a version behind its name.
+fn is_numbered_language(name: &str) -> bool {
     let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
-    INDEX.may_have(stem) && (is_in(LANGUAGES, stem) || is_in(CLIENTS, name))
+    stem.len() < name.len() && PROGRAMS.tables_with(stem) & LANGUAGE != 0
 }
 
 /// Whether this is a client of a database.
 pub(crate) fn is_client(name: &str) -> bool {
-    is_in(CLIENTS, name)
+    PROGRAMS.tables_with(name) & CLIENT != 0
 }
 
 /// Whether an interpreter runs what it finds on its standard input, as a shell does.
@@ -288,12 +260,12 @@ pub(crate) fn runs_its_input(name: &str) -> bool {
 
 /// Whether an interpreter mostly prints and searches.
 pub(crate) fn is_filter(name: &str) -> bool {
-    is_in(FILTERS, name)
+    PROGRAMS.tables_with(name) & FILTER != 0
 }
 
 /// Whether a program prints shell code that is its own, not what a file or a server says.
 pub(crate) fn prints_its_own_code(name: &str) -> bool {
-    is_in(PRINT_THEIR_OWN_CODE, name)
+    PROGRAMS.tables_with(name) & PRINTS_ITS_OWN_CODE != 0
 }
 
 /// What stands for the one plain word that a program prints.

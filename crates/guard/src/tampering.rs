@@ -2,6 +2,7 @@
 
 mod own;
 mod protected;
+mod repository;
 mod roots;
 mod search;
 mod tool;
@@ -19,9 +20,12 @@ use crate::{
     call::{self, Script},
     destructive::{Finding, strongest},
     field::{Field, Place},
-    path, text,
+    loose::loose,
+    path,
+    program::Files,
+    text,
     walk::{Deed, Run},
-    writes::Touch,
+    writes::{self, Touch},
 };
 pub use protected::{From, PROTECTED, Row};
 use watch::{Hit, Reach, Watch};
@@ -71,8 +75,9 @@ impl Shelter {
         }
         // One that was built in the project is built anew all the time.
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
-        let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy);
-        let single = single.map(|path| path::tidy(path)).collect();
+        let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy).cloned();
+        let single = single.chain(projects.iter().flat_map(|project| repository::elsewhere(project)));
+        let single = single.map(|path| path::tidy(&path)).collect();
         let projects = projects.into_iter().map(path::tidy).collect();
         Watch::new(self.home.as_deref().map(path::tidy), projects, single)
     }
@@ -81,7 +86,7 @@ impl Shelter {
 /// Refuses tool calls that would change a protected file or switch a guard off.
 pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
     let here = call::here(event, &shelter.cwd);
-    judged(event, &call::scripts(&call::effects(event), &here, shelter.home.as_deref()), &here, shelter)
+    judged(event, &call::scripts(event, &here, shelter.home.as_deref()), &here, shelter)
 }
 
 /// What this guard makes of what a call does.
@@ -96,10 +101,15 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &S
         found(&watch, &file.field, &place, file.reach).or_else(personal)
     });
     let by_shell = scripts.iter().flat_map(|script| {
-        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &watch));
+        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &place, &watch));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
     });
-    strongest(by_tool.chain(by_shell).chain(unclear(event, scripts, &watch)))
+    let loose = loose(event);
+    let by_text = loose.paths().filter_map(|text| {
+        let field = Field::literal(path::spelled(text, home));
+        found(&watch, &field, &place, Reach::File).map(softened)
+    });
+    strongest(by_tool.chain(by_shell).chain(by_text).chain(unclear(event, scripts, &watch)))
 }
 
 /// A command that cannot be followed, or writes to a place that is not written out, and names something of ours.
@@ -116,6 +126,7 @@ fn open_deed(deed: &Deed) -> Option<String> {
         |target: &Field| format!("writes to a place that is not written out: {}", text::excerpt(&target.shown()));
     match deed {
         Deed::Unclear(reason) => Some(reason.clone()),
+        Deed::Guess(guess) if matches!(**guess, Deed::Unclear(_)) => open_deed(guess),
         Deed::Write { target, .. } if target.open() => Some(written(target)),
         Deed::Run(run) if run.name == "kill" && run.args.iter().any(Field::open) => {
             Some("ends a process that is not written out".to_owned())
@@ -132,16 +143,30 @@ fn open_deed(deed: &Deed) -> Option<String> {
     }
 }
 
-fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
+fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
     match deed {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
         Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),
         Deed::Run(run) => {
             let by_file = run.touches().iter().filter_map(|touch| by_touch(touch, run, watch));
-            by_file.chain(own::command(run)).collect()
+            by_file.chain(own::command(run)).chain(where_it_runs(run, here, watch)).collect()
         }
-        Deed::Guess(deed) => judge(deed, watch).into_iter().map(softened).collect(),
+        Deed::Guess(deed) => judge(deed, here, watch).into_iter().map(softened).collect(),
     }
+}
+
+/// A program of which nothing is known may change the folder where it runs: many unpack there.
+fn where_it_runs(run: &Run, here: &Place, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
+    // Where no folder is hidden, none of an agent is.
+    let is_hidden = |folder: &PathBuf| folder.to_string_lossy().contains("/.");
+    let apart = run.place.has_folders_of(here) && !run.place.folders.iter().any(is_hidden);
+    if apart || run.program.files == Files::Known || run.place.elsewhere || writes::only_reads(run) {
+        return None;
+    }
+    watch.works_inside(&run.place).map(|path| {
+        let command = run.shown();
+        Finding::ask(format!("it runs beside or inside the protected {}, and may change it: {command}", shown(&path)))
+    })
 }
 
 fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
@@ -149,14 +174,17 @@ fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Opt
         Touch::Content(field) => found(watch, field, &run.place, Reach::File),
         Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree),
         Touch::Becomes(field) => found(watch, field, &run.place, Reach::Replacement),
-        Touch::Unpacked(_) if watch.is_project(&run.place) => None,
+        Touch::Unpacked(_) if watch.is_project(&run.place) && watch.works_inside(&run.place).is_none() => None,
         Touch::Merge(field) | Touch::Unpacked(field) | Touch::Alias(field) => {
             found(watch, field, &run.place, Reach::Tree).map(softened)
         }
         Touch::Perhaps(field) => found(watch, field, &run.place, Reach::File)
             .or_else(|| watch.agents_folder(field, &run.place).map(|hit| finding(hit, field)))
             .map(softened),
-        Touch::Found(search) => watch.found(search, &run.place).map(|hit| finding(hit, &search.root)),
+        Touch::Found(search) => {
+            let hit = watch.found(search, &run.place).or_else(|| watch.agents_folder(&search.root, &run.place));
+            hit.map(|hit| finding(hit, &search.root))
+        }
         Touch::Project(field) => watch.new_project(field, &run.place).then(|| {
             let written = text::excerpt(&field.shown());
             Finding::ask(format!("{written} becomes a project of its own, where the hooks of this one may not count"))

@@ -10,10 +10,12 @@ mod find;
 mod guess;
 mod scene;
 mod shells;
+mod streams;
 mod written;
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
     path::PathBuf,
     rc::Rc,
     sync::{Arc, OnceLock},
@@ -21,6 +23,7 @@ use std::{
 
 use crate::{
     field::{Expander, Field, Outer, Place, Tail, Variables},
+    names::QuickMap,
     program::Program,
     text,
     writes::{Touch, touches},
@@ -28,6 +31,7 @@ use crate::{
 use ollm_shell::{List, Unreadable, parse};
 
 use feed::Feed;
+pub(crate) use feed::lists_files;
 pub(crate) use find::{Found, find_roots, found_below, is_filtered};
 use scene::Scene;
 
@@ -42,7 +46,8 @@ pub(crate) enum Deed {
     Bomb { name: String },
     /// What happens here cannot be known: why.
     Unclear(String),
-    /// It happens if a program runs what it is given, and nothing is known that says it does not.
+    /// It happens if a program runs what it is given, and nothing is known that says it does not. That something is not
+    /// clear then counts only in a command that names what is protected.
     Guess(Box<Deed>),
 }
 
@@ -64,6 +69,16 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether it is the same program with the same words at the same place.
+    fn is_same(&self, other: &Run) -> bool {
+        (&self.name, &self.place, &self.input) == (&other.name, &other.place, &other.input) && *self.args == *other.args
+    }
+
+    fn hash(&self, hasher: &mut DefaultHasher) {
+        hasher.write(self.name.as_bytes());
+        self.args.iter().for_each(|arg| arg.text.hash(hasher));
+    }
+
     /// What it changes.
     pub(crate) fn touches(&self) -> &[Touch] {
         self.touches.get_or_init(|| touches(self))
@@ -108,6 +123,8 @@ pub(crate) fn walk_words(words: Vec<String>, place: Place) -> Vec<Deed> {
 
 struct Walker {
     deeds: Vec<Deed>,
+    /// Where the programs that run stand among the deeds, by their hash.
+    runs: QuickMap<u64, usize>,
     place: Place,
     /// What the command being taken apart finds on its standard input; a script inside it finds the same.
     input: Feed,
@@ -136,7 +153,8 @@ struct Walker {
 impl Walker {
     fn new(place: Place, length: usize) -> Walker {
         Walker {
-            deeds: Vec::with_capacity(8 + length / 32),
+            deeds: Vec::with_capacity(8 + length / 128),
+            runs: QuickMap::default(),
             place,
             input: Feed::Nothing,
             stdin: None,
@@ -168,6 +186,22 @@ impl Walker {
         self.deeds.push(if self.guesses > 0 { Deed::Guess(Box::new(deed)) } else { deed });
     }
 
+    /// A program that runs, once: guards need not judge again what they have judged.
+    fn push_run(&mut self, run: Run) {
+        let mut hasher = DefaultHasher::new();
+        run.hash(&mut hasher);
+        let key = hasher.finish() ^ u64::from(self.guesses > 0);
+        let is_known = |deed: &Deed| match deed {
+            Deed::Run(known) => self.guesses == 0 && known.is_same(&run),
+            Deed::Guess(known) => self.guesses > 0 && matches!(&**known, Deed::Run(known) if known.is_same(&run)),
+            _ => false,
+        };
+        let at = self.runs.entry(key).or_insert(self.deeds.len());
+        if !self.deeds.get(*at).is_some_and(is_known) {
+            self.push(Deed::Run(run));
+        }
+    }
+
     /// Whether so much more work is still within bounds; the first time it is not, that is a finding.
     fn affords(&mut self, work: usize) -> bool {
         let before = self.work;
@@ -195,10 +229,13 @@ impl Walker {
         }
         match parse(script, depth) {
             Ok(list) => self.walk_list(&list, depth),
-            Err(Unreadable::TooDeep { .. }) => self.unclear("the command nests too deep to be looked through"),
+            Err(Unreadable::TooDeep { .. }) => {
+                self.push(Deed::Unclear("the command nests too deep to be looked through".to_owned()));
+            }
             Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
+                // A shell runs what it can read of it before it stops.
                 let reason = format!("the command could not be read as shell text: {}", text::excerpt(script));
-                if guess::has_harm(script) { self.unknown(reason) } else { self.unclear(reason) }
+                if guess::has_harm(script) { self.unknown(reason) } else { self.push(Deed::Unclear(reason)) }
             }
         }
     }

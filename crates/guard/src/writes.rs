@@ -1,5 +1,6 @@
 //! Which files a program changes, as far as its arguments say.
 
+mod archives;
 mod copies;
 mod filters;
 mod git;
@@ -14,6 +15,7 @@ use crate::{
 };
 
 pub(crate) use git::{git_folders, git_verb};
+pub(crate) use told::only_reads;
 
 /// One way of changing something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,15 +74,18 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "patch" => {
             let mut touches = each(plain(), Touch::Content);
             if run.input.is_none() {
-                touches.extend(unpacked(run, values(args, &["-d", "--directory"])));
+                touches.extend(archives::unpacked(run, values(args, &["-d", "--directory"])));
             }
             touches
         }
-        "tar" | "bsdtar" | "gtar" => archive(run, &plain()),
+        "tar" | "bsdtar" | "gtar" => archives::tar(run, &plain()),
         "unzip" if args.first().is_some_and(|first| matches!(first.text.as_str(), "-l" | "-p" | "-t" | "-v")) => {
             Vec::new()
         }
-        "unzip" => unpacked(run, values(args, &["-d"])),
+        "unzip" => {
+            let members = each(plain().into_iter().skip(1), Touch::Content);
+            archives::unpacked(run, values(args, &["-d"])).into_iter().chain(members).collect()
+        }
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
             files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
@@ -105,7 +110,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     };
     touches.extend(each(dd_output(run), Touch::Content));
     if !run.program.only_reads {
-        touches.extend(each(outputs(args), Touch::Content));
+        touches.extend(each(outputs(run), Touch::Content));
     }
     match run.program.files {
         Files::MayWrite if told::only_reads(run) => {}
@@ -165,8 +170,13 @@ fn bundled<'a>(option: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// What most programs call their output.
-fn outputs(args: &[Field]) -> Fields {
+fn outputs(run: &Run) -> Fields {
+    let args = &run.args;
     let mut outputs = values(args, &["--output", "--out", "--outfile", "--output-file"]);
+    // To most verbs of `git` the letter is a switch: `git ls-files -o`.
+    if run.name == "git" && options::has_switches(args) {
+        return outputs;
+    }
     for pair in args.windows(2) {
         if let [option, value] = pair
             && matches!(option.text.as_str(), "-o" | "-O")
@@ -187,32 +197,6 @@ fn dd_output(run: &Run) -> Option<Field> {
         })
     };
     if matches!(run.name.as_str(), "dd" | "gdd" | "dcfldd" | "dc3dd") { find() } else { None }
-}
-
-/// What `tar` writes: the archive, or all that is in it.
-fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
-    let mode = run.args.first().map(|first| first.text.trim_start_matches('-')).unwrap_or_default();
-    let long = |name: &str| run.args.iter().any(|arg| arg.text == name);
-    let unpacks = mode.contains('x') || long("--extract") || long("--get") || long("-x");
-    if unpacks {
-        return unpacked(run, values(&run.args, &["-C", "--directory"]).into_iter().collect());
-    }
-    let creates = mode.contains(['c', 'r', 'u']) || long("--create");
-    let mut files = values(&run.args, &["--file"]);
-    files.extend(plain.get(1).filter(|_| mode.contains('f')).cloned());
-    files.extend(values(&run.args, &["-f"]));
-    if creates { each(files, Touch::Content) } else { Vec::new() }
-}
-
-/// Files nobody can name here come into these folders, or into the working folder.
-fn unpacked(run: &Run, mut folders: Fields) -> Vec<Touch> {
-    if folders.is_empty() {
-        folders.push(Field::literal("."));
-    }
-    let here = |folder: &Field| run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
-    let merged = |folder: Field| if here(&folder) { Touch::Unpacked(folder) } else { Touch::Merge(folder) };
-    let touches = each(folders.clone(), Touch::Content);
-    touches.into_iter().chain(folders.into_iter().map(merged)).collect()
 }
 
 /// A file in the working folder with the last part of an address as its name, unless the server says otherwise.

@@ -10,7 +10,7 @@ mod vocabulary;
 
 pub(crate) use effect::effects_of_text;
 
-pub use effect::{CallEffect, Declaration, Effect, ForeignTool, Operand, declared, effects_of};
+pub use effect::{CallEffect, Declaration, Effect, ForeignTool, Operand, declared, effects_of, is_unknown};
 pub use vocabulary::{add_canonical, patched, spelled_for};
 
 /// Something a model can call.

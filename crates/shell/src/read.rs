@@ -167,7 +167,8 @@ impl Lexer {
     /// Steps up to one of `ends` (a keyword), a closing parenthesis, `;;` or the end of the text.
     fn list(&mut self, ends: &[&str]) -> Parsed<List> {
         self.nest(|lexer| {
-            let mut steps = Vec::new();
+            // Most lists stand in substitutions and have one step.
+            let mut steps = Vec::with_capacity(1);
             loop {
                 lexer.skip_lines()?;
                 if lexer.ends_list(ends) {

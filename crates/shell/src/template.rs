@@ -287,7 +287,7 @@ impl Flow {
                     let inner = self.argument(word)?.hole;
                     argument.hole = argument.hole.or(inner);
                 }
-                Piece::Output { list, .. } | Piece::Process(list) => {
+                Piece::Output { list, .. } | Piece::Process { list, .. } => {
                     let before = self.uses.len();
                     self.list(list)?;
                     let hole = self.uses.get(before).copied();

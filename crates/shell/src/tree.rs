@@ -201,7 +201,12 @@ pub enum Piece {
         quoted: bool,
     },
     /// `<(…)` or `>(…)`
-    Process(List),
+    Process {
+        /// What runs.
+        list: List,
+        /// Whether it prints what is read, and does not read what is written.
+        prints: bool,
+    },
     /// `$((…))`, with the text and the expansions inside it.
     Arithmetic(Word),
     /// Any other expansion, with the pieces inside it.

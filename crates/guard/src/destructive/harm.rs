@@ -1,5 +1,7 @@
 //! What each program destroys by what it is told.
 
+mod git;
+
 use std::path::Path;
 
 use ollm_protocol::Flow;
@@ -14,7 +16,7 @@ use crate::{
     path,
     program::Files,
     walk::{Run, find_roots, found_below, is_filtered},
-    writes::{git_folders, git_verb, options},
+    writes::options,
 };
 
 /// The harm that a program does by what it is, whatever files it writes.
@@ -23,11 +25,12 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "rm" | "grm" | "unlink" | "rimraf" | "del-cli" | "remove-item" => removal(run, precious),
         "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "chattr" | "setfacl" => modes(run, precious),
         "mv" | "gmv" => moves(run, precious),
+        "ln" | "gln" | "mount" => renames(run, precious),
         "rsync" => mirrors(run, precious).or_else(|| takes_sources(run, precious)),
         "tar" | "bsdtar" | "gtar" => takes_sources(run, precious),
         "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => filter_writes(run, precious),
         "find" => search(run, precious),
-        "git" => git(run, precious),
+        "git" => git::harm(run, precious),
         "kill" => kill(run),
         "killall5" => Some((Flow::Block, "ends every process")),
         "pkill" | "killall" => kill_by_name(run),
@@ -79,6 +82,7 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
         .filter_map(|target| {
             let worth = precious.worth(target, &run.place);
             match (recursive, worth) {
+                (true, _) if is_drive(&target.text) => Some((Flow::Block, "removes or changes a folder of the system")),
                 (true, Worth::Vital(what)) => Some((Flow::Block, what)),
                 (true, Worth::Doubtful(what)) => Some((Flow::Ask, what)),
                 (false, Worth::Vital(what)) if maybe || target.glob => Some((Flow::Ask, what)),
@@ -96,6 +100,13 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
             }
         })
         .max_by_key(|(flow, _)| *flow)
+}
+
+/// Whether this is a drive of another system, or a folder at its root.
+fn is_drive(path: &str) -> bool {
+    let mut letters = path.chars();
+    let drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic()) && letters.next() == Some(':');
+    drive && letters.as_str().trim_matches(['/', '\\']).split(['/', '\\']).count() < 2
 }
 
 fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
@@ -200,44 +211,44 @@ fn moves(run: &Run, precious: &Precious) -> Option<Wrong> {
     })
 }
 
-/// `find … -delete`; commands run by `-exec` are deeds of their own.
+/// Another name for everything, by which it can be removed.
+fn renames(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let binds = run.name != "mount" || options(&run.args).any(|option| option.contains("bind"));
+    let everything = |source: &Field| !source.open() && precious.is_everything(source, &run.place);
+    let source = operands(run).next().is_some_and(everything);
+    (binds && source).then_some((Flow::Ask, "gives everything in the home or on the machine another name"))
+}
+
+/// `find … -delete`, and what it leaves to `rm`; commands run by `-exec` are deeds of their own, too.
 fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
-    if !run.args.iter().any(|arg| arg.text == "-delete") {
+    let deletes = run.args.iter().any(|arg| arg.text == "-delete");
+    let removes = run.args.iter().any(|arg| matches!(&*path::base_name(&arg.text), "rm" | "unlink" | "shred"));
+    if !deletes && !removes {
         return None;
     }
     let filtered = is_filtered(&run.args);
-    find_roots(&run.args)
-        .iter()
-        .filter_map(|root| match precious.worth(&found_below(root, filtered), &run.place) {
-            Worth::Vital(what) => Some((Flow::Block, what)),
-            Worth::Doubtful(what) => Some((Flow::Ask, what)),
-            Worth::Common => None,
-        })
-        .max_by_key(|(flow, _)| *flow)
-}
-
-/// `git clean`: in the folders that it is told.
-fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
-    let clean = git_verb(&run.args).filter(|at| run.args.get(*at).is_some_and(|verb| verb.text == "clean"))?;
-    let behind = run.args.get(clean + 1..)?;
-    let forced = options(behind).any(|option| is_letters(option, 'f') || option == "--force");
-    let mut roots = git_folders(&run.args);
-    roots.extend(behind.iter().filter(|arg| !arg.text.starts_with('-')).cloned());
-    if roots.is_empty() {
-        roots.push(Field::literal("."));
-    }
-    roots.iter().filter(|_| forced).find_map(|root| match precious.worth(root, &run.place) {
-        Worth::Vital(what) if !precious.is_project(root, &run.place) => Some((Flow::Block, what)),
-        _ if root.open() => Some((Flow::Ask, "cleans a folder that is not written out")),
-        _ => None,
-    })
+    let roots = find_roots(&run.args);
+    // Without tests it finds what is hidden as well: all that makes the root worth something.
+    let whole = roots.iter().filter(|_| !filtered).map(|root| precious.worth(root, &run.place));
+    let below = roots.iter().filter(|_| deletes).map(|root| precious.worth(&found_below(root, filtered), &run.place));
+    let wrongs = whole.chain(below).filter_map(|worth| match worth {
+        Worth::Vital(what) => Some((Flow::Block, what)),
+        Worth::Doubtful(what) => Some((Flow::Ask, what)),
+        Worth::Common => None,
+    });
+    wrongs.max_by_key(|(flow, _)| *flow)
 }
 
 /// `-1` as a process means all of them; as the first option it is a signal.
 fn kill(run: &Run) -> Option<Wrong> {
     let words: Vec<&str> = run.args.iter().map(|arg| arg.text.as_str()).collect();
-    let all = words.iter().skip(1).any(|word| *word == "-1");
-    all.then_some((Flow::Block, "ends every process"))
+    if words.iter().skip(1).any(|word| *word == "-1") {
+        return Some((Flow::Block, "ends every process"));
+    }
+    // The first word may be a signal; `-0` and `-l` only ask.
+    let asks = words.first().is_some_and(|first| matches!(*first, "-0" | "-l" | "-L"));
+    let mut rest = words.iter().skip(usize::from(words.first() == Some(&"-s")) * 2);
+    (!asks && rest.any(|word| *word == "1")).then_some((Flow::Ask, "ends the first process, and all others with it"))
 }
 
 /// Processes by their names: all of them, if every name fits.
@@ -260,7 +271,15 @@ fn service(run: &Run) -> Option<Wrong> {
 fn switch_off(run: &Run) -> Option<Wrong> {
     let harmless =
         run.args.iter().any(|arg| matches!(arg.text.as_str(), "-c" | "--help" | "--version" | "-k" | "--show"));
-    (!harmless).then_some((Flow::Block, "switches the machine off"))
+    let mut plain = run.args.iter().filter(|arg| !arg.text.starts_with('-'));
+    // "Shutdown of the old service" names no time, and "reboot the server" is too much for it.
+    let is_prose = match (plain.next(), plain.next()) {
+        (Some(first), Some(_)) => {
+            first.known().is_some_and(|word| word != "now" && word.bytes().all(|byte| byte.is_ascii_alphabetic()))
+        }
+        _ => false,
+    };
+    (!harmless && !is_prose).then_some((Flow::Block, "switches the machine off"))
 }
 
 fn first_word(run: &Run, verbs: &[&str]) -> Option<Wrong> {

@@ -35,6 +35,11 @@ pub(super) fn expand(text: &str) -> Option<Vec<String>> {
     Some(done)
 }
 
+/// Whether there may be a brace pair in it that expands.
+pub(super) fn may_expand(text: &str) -> bool {
+    text.contains('{') && text.contains([',', '.'])
+}
+
 /// The text before the first brace.
 pub(super) fn stem(text: &str) -> &str {
     text.split('{').next().unwrap_or_default()
@@ -54,7 +59,7 @@ struct Group<'a> {
 
 /// The first brace pair that expands: one with a comma, or a range.
 fn first_group(text: &str) -> Option<Group<'_>> {
-    if !text.contains('}') {
+    if !may_expand(text) {
         return None;
     }
     for (start, _) in text.match_indices('{') {

@@ -1,12 +1,16 @@
 //! Words become fields: braces, tildes, variables, substitutions.
 
-use ollm_shell::{Piece, Word, bare};
+use ollm_shell::{List, Piece, Word, bare};
 
 use super::{
     Field, Fields, Outer, Place, Variables, brace,
+    output::is_silent,
     partial::{MOST_WAYS, Partial, choose, combined, go_on, is_pattern, lose, push},
     values::Values,
 };
+
+/// Stands for a stream of which nobody has seen what is in it.
+pub(crate) const UNSEEN_STREAM: &str = "/dev/fd/63";
 
 /// How far values of variables are followed into one another.
 pub(crate) const FARTHEST: usize = 8;
@@ -37,7 +41,19 @@ impl<'a> Expander<'a> {
         self.ways(words, 0)
     }
 
+    /// The same without values of a word that are alike, apart from the first of them.
+    pub(crate) fn distinct_words(&self, words: &'a [Word], alike: fn(&Field) -> bool) -> Vec<Fields> {
+        self.ways_of(words, 0, |choices| {
+            let mut seen = false;
+            choices.retain(|choice| !choice.iter().all(alike) || !std::mem::replace(&mut seen, true));
+        })
+    }
+
     pub(crate) fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
+        self.ways_of(words, far, |_| {})
+    }
+
+    fn ways_of(&self, words: &'a [Word], far: usize, select: impl Fn(&mut Vec<Fields>)) -> Vec<Fields> {
         let mut ways: Vec<Fields> = vec![Fields::with_capacity(words.len())];
         for word in words {
             if let Some(field) = simple_field(word) {
@@ -48,6 +64,7 @@ impl<'a> Expander<'a> {
                 continue;
             }
             let mut choices = self.word(word, far);
+            select(&mut choices);
             if ways.len() * choices.len() > MOST_WAYS {
                 choices = vec![vec![Field::unknown()]];
             }
@@ -86,13 +103,24 @@ impl<'a> Expander<'a> {
         for (index, piece) in word.iter().enumerate() {
             match piece {
                 // Joined with other text, or empty, shells make different things of it.
-                Piece::Process(list) if word.len() == 1 && !list.is_empty() => {
-                    push(&mut ways, if self.prints_its_own_code(list) { "/dev/null" } else { "/dev/fd/63" });
+                Piece::Process { list, prints } if is_apart(word) && !list.is_empty() => {
+                    push(&mut ways, if *prints { self.stream(list, far) } else { "/dev/fd/62" });
                 }
                 _ => self.piece(&mut ways, piece, index == 0, None, far),
             }
         }
         ways.into_iter().map(Partial::finish).collect()
+    }
+
+    /// The file that a program gets for a process substitution, by what is known of what that prints.
+    fn stream(&self, list: &'a List, far: usize) -> &'static str {
+        if self.prints_its_own_code(list) {
+            "/dev/null"
+        } else if self.prints_known_text(list, far) {
+            "/dev/fd/61"
+        } else {
+            UNSEEN_STREAM
+        }
     }
 
     /// One piece; `quoted` says whether values stay in one field, whatever the piece says.
@@ -116,7 +144,7 @@ impl<'a> Expander<'a> {
             Piece::Parameter { name, operator, word, quoted: own } => {
                 self.parameter(ways, name, operator, word, quoted.unwrap_or(*own), far);
             }
-            Piece::Process(_) | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => lose(ways),
+            Piece::Process { .. } | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => lose(ways),
         }
     }
 
@@ -215,13 +243,19 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// The one field that a word becomes in which nothing expands; most words are such.
+/// Whether a process substitution is a word of its own, or the value of an option.
+fn is_apart(word: &[Piece]) -> bool {
+    matches!(word, [_]) || matches!(word, [Piece::Plain(option), _] if option.ends_with('='))
+}
+
+/// The one field that a word becomes in which nothing expands, or all of it to something unknown; most words are such.
 fn simple_field(word: &[Piece]) -> Option<Field> {
     match word {
-        [Piece::Plain(text)] if !text.starts_with('~') && !text.contains('{') => {
+        [Piece::Plain(text)] if !text.starts_with('~') && !brace::may_expand(text) => {
             Some(Field { glob: is_pattern(text), ..Field::literal(text) })
         }
         [Piece::Quoted(text)] => Some(Field::literal(text)),
+        [Piece::Output { list, .. }] if is_silent(list) => Some(Field::unknown()),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Where commands run.
 
 use std::{
+    ops::{Deref, DerefMut},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -8,9 +9,13 @@ use std::{
 use super::Field;
 use crate::path;
 
-/// Where commands run, and what the shell would put for `~`.
+/// Where commands run, and what the shell would put for `~`. Most commands run where others do: copies share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Place(Arc<Surroundings>);
+
+/// What is known of a place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
     /// Every folder this may be.
     pub(crate) folders: Arc<[PathBuf]>,
     /// Whether it may be yet another one.
@@ -23,11 +28,28 @@ pub(crate) struct Place {
     pub(crate) elsewhere: bool,
 }
 
+impl Deref for Place {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.0
+    }
+}
+
+impl DerefMut for Place {
+    fn deref_mut(&mut self) -> &mut Surroundings {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
 impl PartialEq for Place {
     fn eq(&self, other: &Place) -> bool {
-        self.has_folders_of(other)
-            && (self.lost, self.elsewhere) == (other.lost, other.elsewhere)
-            && (&self.home, &self.mounts) == (&other.home, &other.mounts)
+        let same = || {
+            self.has_folders_of(other)
+                && (self.lost, self.elsewhere) == (other.lost, other.elsewhere)
+                && (&self.home, &self.mounts) == (&other.home, &other.mounts)
+        };
+        Arc::ptr_eq(&self.0, &other.0) || same()
     }
 }
 
@@ -37,35 +59,44 @@ const MOST_FOLDERS: usize = 8;
 impl Place {
     /// These folders, any of them.
     pub(crate) fn new(folders: Vec<PathBuf>, home: Option<&Path>) -> Place {
-        Place { folders: folders.into(), home: home.map(Arc::from), ..Place::default() }
+        let known = Surroundings { folders: folders.into(), home: home.map(Arc::from), ..Surroundings::default() };
+        Place(Arc::new(known))
     }
 
     /// May also be where the other may be.
     pub(crate) fn add(&mut self, other: &Place) {
-        self.lost |= other.lost;
+        if other.lost && !self.lost {
+            self.lost = true;
+        }
         if self.has_folders_of(other) {
             return;
         }
         let is_new = |folder: &&PathBuf| !self.folders.iter().any(|known| path::is_same(known, folder));
         let more: Vec<&PathBuf> = other.folders.iter().filter(is_new).collect();
-        self.lost |= self.folders.len() + more.len() > MOST_FOLDERS;
         let room = MOST_FOLDERS.saturating_sub(self.folders.len());
-        if more.is_empty() || room == 0 {
+        if more.is_empty() || (room == 0 && self.lost) {
             return;
         }
-        self.folders = self.folders.iter().chain(more.into_iter().take(room)).cloned().collect();
+        let lost = self.lost || more.len() > room;
+        let folders = self.folders.iter().chain(more.into_iter().take(room)).cloned().collect();
+        (self.lost, self.folders) = (lost, folders);
     }
 
     /// Whether it may be in the same folders as the other.
     pub(crate) fn has_folders_of(&self, other: &Place) -> bool {
+        self.has_folders(&other.folders)
+    }
+
+    /// Whether it may be in these folders and no others.
+    pub(crate) fn has_folders(&self, folders: &Arc<[PathBuf]>) -> bool {
         let same = |(one, other): (&PathBuf, &PathBuf)| path::is_same(one, other);
-        Arc::ptr_eq(&self.folders, &other.folders)
-            || (self.folders.len() == other.folders.len() && self.folders.iter().zip(&*other.folders).all(same))
+        Arc::ptr_eq(&self.folders, folders)
+            || (self.folders.len() == folders.len() && self.folders.iter().zip(&**folders).all(same))
     }
 
     /// May also be in this folder.
     pub(crate) fn also(&mut self, folder: &str) {
-        self.add(&Place { folders: [path::join(Path::new("/"), folder)].into(), ..Place::default() });
+        self.add(&Place::new(vec![path::join(Path::new("/"), folder)], None));
     }
 
     /// The place after a change to this folder has worked.
@@ -76,7 +107,7 @@ impl Place {
         };
         let absolute = target.starts_with('/');
         self.lost &= !absolute;
-        let mut folders: Vec<_> = self.folders.iter().map(|folder| path::join(folder, target)).collect();
+        let mut folders: Vec<PathBuf> = self.folders.iter().map(|folder| path::join(folder, target)).collect();
         folders.dedup();
         self.folders = folders.into();
     }

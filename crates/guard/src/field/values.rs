@@ -69,8 +69,12 @@ impl<'a> Expander<'a> {
         if let Some(known) = self.variables.known.borrow().get(name).and_then(|known| known.at(self.place)) {
             return known;
         }
-        let values = Rc::new(self.looked_up(name, far));
-        if far == 0 {
+        // However a value leads back to itself, the search for it ends.
+        let level = self.variables.level.get();
+        self.variables.level.set(level + 1);
+        let values = Rc::new(if level < FARTHEST { self.looked_up(name, far) } else { Values::Unknown });
+        self.variables.level.set(level);
+        if far == 0 && level == 0 {
             let known = KnownValues::new(self.place, &values);
             self.variables.known.borrow_mut().insert(name.to_owned(), known);
         }

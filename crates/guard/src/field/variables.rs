@@ -4,14 +4,18 @@
 //! makes the variable unknown. A name that is not literal makes every variable unknown that nothing else sets.
 
 use std::{
+    borrow::Cow,
     cell::{Cell, RefCell},
     collections::HashMap,
+    path::PathBuf,
     rc::Rc,
+    sync::Arc,
 };
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 
 use super::{Place, values::Values};
+use crate::names::QuickMap;
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -54,18 +58,19 @@ enum Entry<'a> {
 /// The values of a variable or a substitution, and where they hold.
 #[derive(Debug)]
 pub(super) struct KnownValues {
-    place: Place,
+    folders: Arc<[PathBuf]>,
+    lost: bool,
     values: Rc<Values>,
 }
 
 impl KnownValues {
     pub(super) fn new(place: &Place, values: &Rc<Values>) -> KnownValues {
-        KnownValues { place: place.clone(), values: Rc::clone(values) }
+        KnownValues { folders: Arc::clone(&place.folders), lost: place.lost, values: Rc::clone(values) }
     }
 
     /// The values, if they hold at this place.
     pub(super) fn at(&self, place: &Place) -> Option<Rc<Values>> {
-        let holds = self.place.lost == place.lost && self.place.has_folders_of(place);
+        let holds = self.lost == place.lost && place.has_folders(&self.folders);
         holds.then(|| Rc::clone(&self.values))
     }
 }
@@ -87,12 +92,14 @@ pub(crate) struct Variables<'a> {
     pub(crate) positional_change: bool,
     /// How many values and substitutions were looked at so far: they may refer to one another again and again.
     pub(super) looks: Cell<usize>,
+    /// How many searches for a value led to the one that goes on.
+    pub(super) level: Cell<usize>,
     /// How many `eval` stand around it.
     evals: usize,
     /// What was found out so far.
     pub(super) known: RefCell<HashMap<String, KnownValues>>,
     /// What substitutions inside others print: each is looked at once, however far in it was met first.
-    pub(super) printed: RefCell<HashMap<*const List, KnownValues>>,
+    pub(super) printed: RefCell<QuickMap<*const List, KnownValues>>,
 }
 
 /// How many values of one variable are followed.
@@ -211,7 +218,7 @@ impl<'a> Variables<'a> {
                 Piece::Plain(text) => !text.contains('{'),
                 Piece::Quoted(_) => true,
                 Piece::Variable { quoted, .. } | Piece::Output { quoted, .. } => *quoted,
-                Piece::Process(_)
+                Piece::Process { .. }
                 | Piece::Parameter { .. }
                 | Piece::Arithmetic(_)
                 | Piece::Opaque(_)
@@ -225,7 +232,7 @@ impl<'a> Variables<'a> {
         let prefix = |word: &&Word| matches!(bare(word), Some("builtin" | "command"));
         let words = words.get(words.iter().take_while(prefix).count()..).unwrap_or_default();
         let Some((command, arguments)) = words.split_first() else { return };
-        match literal(command).as_deref() {
+        match bare(command).map(Cow::Borrowed).or_else(|| literal(command).map(Cow::Owned)).as_deref() {
             Some("eval") => self.evaluated(arguments),
             Some("source" | ".") => (self.sourced, self.positional_change) = (true, true),
             Some("set" | "shift") => self.positional_change = true,
@@ -328,7 +335,7 @@ impl<'a> Variables<'a> {
     fn word(&mut self, word: &'a Word) {
         for piece in word {
             match piece {
-                Piece::Output { list, .. } | Piece::Process(list) => self.list(list),
+                Piece::Output { list, .. } | Piece::Process { list, .. } => self.list(list),
                 Piece::Parameter { name, operator, word: inner, .. } => {
                     if operator.contains('=') {
                         self.add(name, None);

@@ -29,6 +29,9 @@ impl Resolver {
             return (path.to_owned(), false);
         }
         if let Some((missing, real)) = self.missing.as_ref().filter(|(missing, _)| is_in_folder(path, missing)) {
+            if is_same(missing, real) {
+                return (path.to_owned(), false);
+            }
             let rest = path.strip_prefix(missing).ok().filter(|rest| !rest.as_os_str().is_empty());
             return (rest.map_or_else(|| real.clone(), |rest| real.join(rest)), false);
         }

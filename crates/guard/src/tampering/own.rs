@@ -30,6 +30,9 @@ pub(super) fn command(run: &Run) -> Option<Finding> {
     if run.name != "ollm" {
         return None;
     }
+    if run.args.iter().any(|arg| arg.text.trim_start_matches("--set=").starts_with("hooks.")) {
+        return Some(Finding::block(format!("{REASON}: {}", run.shown())));
+    }
     // Options and their values (`--set KEY=VALUE`) may stand before the command, any number of them.
     let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
     let words: Vec<&Field> = run.args.iter().filter(|arg| !is_option(arg)).take(6).collect();

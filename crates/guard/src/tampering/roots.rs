@@ -3,10 +3,13 @@
 //! Nothing is written out here. A path that lies in none of these folders, or in one of them below a name that is in no
 //! row of the table, is not protected, unless a protected file is a link that leads there.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
 
 use super::protected::{From, PROTECTED, Row};
-use crate::path;
+use crate::path::{self, Pattern};
 
 /// A folder with protected files in it.
 pub(super) struct Root {
@@ -20,9 +23,11 @@ pub(super) struct Root {
 
 /// All such folders, and what is protected elsewhere.
 pub(super) struct Roots {
-    roots: Vec<Root>,
+    folders: Vec<Root>,
     /// The keys of single files, and of files to which protected links lead.
     single: Vec<String>,
+    /// The last letters of all parts, small and large: most patterns end with none of them.
+    last_letters: OnceCell<[bool; 256]>,
 }
 
 /// A protected path: a folder and a name in it.
@@ -62,7 +67,7 @@ impl Roots {
         let below_project: fn(&Row) -> &'static [&'static str] = |row| row.project;
         let folders = home.into_iter().map(|home| (home, below_home));
         let folders = folders.chain(projects.iter().map(|project| (project.as_path(), below_project)));
-        let mut roots = Roots { roots: Vec::new(), single: Vec::new() };
+        let mut roots = Roots { folders: Vec::new(), single: Vec::new(), last_letters: OnceCell::new() };
         for (folder, names) in folders {
             let (real, exists) = look.look(folder);
             let mut keys = vec![path::key(folder)];
@@ -73,7 +78,7 @@ impl Roots {
             if exists {
                 roots.single.extend(links(&root, &real, look));
             }
-            roots.roots.push(root);
+            roots.folders.push(root);
         }
         for file in single {
             let real = look.look(file).0;
@@ -85,7 +90,7 @@ impl Roots {
 
     /// Whether a change of the path with this key may change something protected: all that it is in, with `whole`.
     pub(super) fn may_hold(&self, key: &str, whole: bool) -> bool {
-        let mut roots = self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
+        let mut roots = self.folders.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
         let below = roots.any(|(root, folder)| match key.strip_prefix(folder.as_str()) {
             Some("") => whole,
             Some(rest) => root.has(first_part(rest)),
@@ -97,7 +102,7 @@ impl Roots {
     /// The names that may be protected among all that are in the folder with this key; nothing if any may.
     pub(super) fn names_in(&self, key: &str) -> Option<Vec<&'static str>> {
         let mut names = Vec::new();
-        for (root, folder) in self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder))) {
+        for (root, folder) in self.folders.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder))) {
             match key.strip_prefix(folder.as_str()) {
                 Some("") => names.extend(&root.firsts),
                 Some(rest) if root.has(first_part(rest)) => return None,
@@ -117,7 +122,7 @@ impl Roots {
                 folder.split_terminator('/').all(|part| wanted.next().is_none_or(|wanted| path::fits(wanted, part)));
             fits.then_some(wanted.next())
         };
-        let mut roots = self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
+        let mut roots = self.folders.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
         let below = roots.any(|(root, folder)| match fits_folder(folder) {
             Some(Some(wanted)) if !wanted.contains(['*', '?', '[']) => root.has(wanted),
             Some(Some(wanted)) => {
@@ -134,15 +139,37 @@ impl Roots {
 
     /// Whether a folded name is part of a protected path, wherever that begins.
     pub(super) fn has_part(&self, part: &str) -> bool {
-        let is_same = |name: &[u8]| name.eq_ignore_ascii_case(part.as_bytes());
-        let is_part = |name: &str| name.as_bytes().split(|byte| *byte == b'/').any(is_same);
-        self.roots.iter().any(|root| root.keys.iter().any(|key| is_part(key)) || root.names().any(is_part))
-            || self.single.iter().any(|single| is_part(single))
+        self.any_part(|name| name.eq_ignore_ascii_case(part))
+    }
+
+    /// Whether a part of a protected path may end as what fits this pattern does.
+    pub(super) fn may_end(&self, pattern: &Pattern<'_>) -> bool {
+        let letters = self.last_letters.get_or_init(|| {
+            let mut letters = [false; 256];
+            self.any_part(|part| {
+                let last = part.bytes().next_back().map(|last| last.to_ascii_lowercase());
+                if let Some(seen) = last.and_then(|last| letters.get_mut(usize::from(last))) {
+                    *seen = true;
+                }
+                false
+            });
+            letters
+        });
+        let last = pattern.last_letter();
+        last.is_none_or(|last| letters.get(usize::from(last)) == Some(&true))
+            && self.any_part(|part| pattern.may_end(part))
+    }
+
+    /// Whether this holds for a part of a protected path; letters may be of either case.
+    fn any_part(&self, mut holds: impl FnMut(&str) -> bool) -> bool {
+        let mut has = |name: &str| name.split('/').any(&mut holds);
+        self.folders.iter().any(|root| root.keys.iter().any(|key| has(key)) || root.names().any(&mut has))
+            || self.single.iter().any(|single| has(single))
     }
 
     /// Everything in the table, written for these folders.
     pub(super) fn named(&self) -> impl Iterator<Item = Named<'_>> {
-        let folders = self.roots.iter().flat_map(|root| root.keys.iter().map(move |key| (root, key)));
+        let folders = self.folders.iter().flat_map(|root| root.keys.iter().map(move |key| (root, key)));
         folders.flat_map(|(root, key)| {
             let folder = key.split_terminator('/').next_back().unwrap_or_default();
             root.names().map(move |name| {

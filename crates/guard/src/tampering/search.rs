@@ -1,8 +1,9 @@
 //! Which protected paths a search may find.
 
-use std::collections::HashSet;
-
-use super::watch::{Guarded, key_parts};
+use super::{
+    roots::Roots,
+    watch::{Guarded, key_parts},
+};
 use crate::{path::Pattern, walk::Found};
 
 /// The tests of a search by name or path.
@@ -17,14 +18,14 @@ pub(super) struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    /// Of a search, where what is protected has these parts.
-    pub(super) fn of(search: &'a Found, parts: &HashSet<String>) -> Tests<'a> {
+    /// Of a search, where this is protected.
+    pub(super) fn of(search: &'a Found, roots: &Roots) -> Tests<'a> {
         /// In a protected folder there are files like these.
         const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
         let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let mut wanted = patterns(&search.wanted);
         let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
-        wanted.retain(|pattern| parts.iter().any(|part| pattern.may_end(part)));
+        wanted.retain(|pattern| roots.may_end(pattern));
         Tests { wants: !search.wanted.is_empty(), wanted, left_out: patterns(&search.left_out), usual }
     }
 

@@ -4,7 +4,6 @@ mod folders;
 
 use std::{
     cell::{OnceCell, RefCell},
-    collections::HashSet,
     path::{Component, Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -54,6 +53,8 @@ pub(super) struct Watch {
     resolver: RefCell<path::Resolver>,
     /// The last folders, and the names in them that may be protected: nothing if any may.
     names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
+    /// What is protected and not hidden.
+    visible: OnceCell<Vec<PathBuf>>,
 }
 
 /// The names in some folders that may be protected; nothing if any may.
@@ -65,8 +66,6 @@ struct Lists {
     guarded: Vec<Guarded>,
     /// Those that only file tools must not touch.
     personal: Vec<Guarded>,
-    /// The names of folders and files among the parts of what is guarded, each once.
-    parts: OnceCell<HashSet<String>>,
 }
 
 pub(super) struct Guarded {
@@ -102,6 +101,7 @@ impl Watch {
             lists: OnceCell::new(),
             resolver: RefCell::new(resolver),
             names: RefCell::default(),
+            visible: OnceCell::new(),
         }
     }
 
@@ -123,12 +123,6 @@ impl Watch {
         &self.lists().guarded
     }
 
-    /// The parts of what is guarded.
-    fn parts(&self) -> &HashSet<String> {
-        let keys = || self.guarded().iter().flat_map(|guarded| &guarded.keys);
-        self.lists().parts.get_or_init(|| keys().flat_map(|key| key_parts(key)).map(str::to_owned).collect())
-    }
-
     /// Whether a change of this field changes something protected.
     pub(super) fn check(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
         if field.text.is_empty() && field.tail.as_deref().is_none_or(str::is_empty) {
@@ -136,6 +130,9 @@ impl Watch {
         }
         if field.open() {
             return self.check_open(field, place);
+        }
+        if let Some(hit) = self.lent(field, place, reach) {
+            return Some(hit);
         }
         if self.is_ordinary(field, place) {
             return None;
@@ -160,7 +157,7 @@ impl Watch {
             let named = by_field || may_name_project(folder.as_os_str().as_encoded_bytes());
             named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
         };
-        hit.or_else(|| place.folders.iter().find_map(inner))
+        hit.or_else(|| place.folders.iter().find_map(inner)).or_else(|| own_program(&field.text))
     }
 
     /// Whether it is a plain path that no protected file has, and nothing is there that could be a link to one.
@@ -207,7 +204,7 @@ impl Watch {
             return Some(inside);
         }
         let roots: Vec<String> = place.folders.iter().map(|folder| self.root_key(folder, &search.root.text)).collect();
-        let tests = Tests::of(search, self.parts());
+        let tests = Tests::of(search, &self.roots);
         let hit = self.guarded().iter().find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
@@ -369,6 +366,12 @@ impl Watch {
     fn by_identity(&self, _resolved: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// Our own program, wherever programs are.
+fn own_program(path: &str) -> Option<Hit> {
+    let installed = path.strip_suffix("bin/ollm").is_some_and(|folder| folder.ends_with('/'));
+    installed.then(|| Hit::Perhaps(PathBuf::from(path)))
 }
 
 /// Whether `.ollm` or `.git` may be among the parts of a path.

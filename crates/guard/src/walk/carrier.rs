@@ -1,6 +1,6 @@
 //! The table of commands whose arguments end in another command, and where that one begins.
 
-use crate::{field::Field, program::Index};
+use crate::{field::Field, names::Names};
 
 /// A command whose arguments end in another command.
 pub(super) struct Carrier {
@@ -203,18 +203,21 @@ pub(super) fn is_assignment(text: &str) -> bool {
     })
 }
 
-const INDEX: Index = {
-    let (mut index, mut carriers) = (Index::of(&[]), CARRIERS);
+const NAMES: Names<128> = with_carriers(Names::of(&[]), 1);
+
+/// Adds the names of all carriers.
+pub(super) const fn with_carriers<const ROOM: usize>(mut names: Names<ROOM>, bit: u16) -> Names<ROOM> {
+    let mut carriers = CARRIERS;
     while let Some((carrier, rest)) = carriers.split_first() {
-        index = index.with(carrier.name);
+        names = names.with(carrier.name, bit);
         carriers = rest;
     }
-    index
-};
+    names
+}
 
 /// The carrier of this name: a program that runs the command behind its options.
 pub(super) fn find_carrier(name: &str) -> Option<&'static Carrier> {
-    if !INDEX.may_have(name) {
+    if NAMES.tables_with(name) == 0 {
         return None;
     }
     CARRIERS.binary_search_by_key(&name, |carrier| carrier.name).ok().and_then(|at| CARRIERS.get(at))

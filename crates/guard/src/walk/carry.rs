@@ -3,12 +3,13 @@
 use std::{path::Path, sync::OnceLock};
 
 use super::{
-    Deed, Feed, Run, Walker,
+    Feed, Run, Walker,
     carrier::{
         COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, is_cluster,
         verb_of_runner,
     },
     shells::SHELLS,
+    streams,
 };
 use crate::{
     field::{Field, Fields, Place, Tail},
@@ -19,6 +20,9 @@ use crate::{
 
 /// Options that name the folder in which a command runs.
 const FOLDER_OPTIONS: &[&str] = &["-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--workdir"];
+
+/// Variables that tell `git` where it works and what it runs.
+const GIT_VARIABLES: &[&str] = &["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_WORK_TREE"];
 
 /// How many carriers may stand before one another.
 const MOST_CARRIERS: usize = 32;
@@ -118,6 +122,9 @@ impl Walker {
     /// Commands that are neither plain programs nor plain prefixes.
     fn dispatch(&mut self, name: String, fields: &Tail, feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
+        if streams::runs_stream(&name, args) {
+            self.unclear(format!("a program may run what another command prints: {}", show(fields)));
+        }
         match name.as_str() {
             "eval" => self.text(args, "eval", depth),
             "trap" => self.trap(args, depth),
@@ -182,12 +189,12 @@ impl Walker {
             _ if program.arguments == Arguments::Code => fields.iter().skip(1).find_map(|arg| self.written_text(arg)),
             _ => None,
         };
-        if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains_key(*name)) {
-            self.unclear(format!("git works in a folder that is not written out: {}", show(fields)));
+        if name == "git" && GIT_VARIABLES.iter().any(|name| self.outer.names.contains_key(*name)) {
+            self.unclear(format!("variables tell git where to work, or what to run: {}", show(fields)));
         }
         let place = self.place.clone();
         let args = fields.skip(1);
-        self.push(Deed::Run(Run { program, name, args, place, input, touches: OnceLock::new() }));
+        self.push_run(Run { program, name, args, place, input, touches: OnceLock::new() });
     }
 
     /// Another name for a command.

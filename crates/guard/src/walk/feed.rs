@@ -7,6 +7,7 @@ use ollm_shell::{Body, Command, List, Piece, Word};
 use super::find::{find_roots, found_below, is_filtered};
 use crate::{
     field::{Expander, FARTHEST, Field, Fields, formatted, literal},
+    names::Names,
     path,
     program::Program,
 };
@@ -76,9 +77,15 @@ impl<'a> Expander<'a> {
     }
 
     /// What each step of a list writes.
-    pub(super) fn printed_by(&self, list: &'a List) -> impl Iterator<Item = Feed> {
-        list.iter()
-            .map(|step| step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, 0)))
+    pub(super) fn printed_by(&self, list: &'a List, far: usize) -> impl Iterator<Item = Feed> {
+        list.iter().map(move |step| {
+            step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, far))
+        })
+    }
+
+    /// Whether all that a list prints is known.
+    pub(crate) fn prints_known_text(&self, list: &'a List, far: usize) -> bool {
+        far < FARTHEST && self.printed_by(list, far + 1).all(|feed| matches!(feed, Feed::Text(Some(_))))
     }
 
     /// What a command writes into the pipe behind it.
@@ -86,7 +93,7 @@ impl<'a> Expander<'a> {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
         let input = self.input_of(command, input, far);
         let name = words.first().and_then(|word| literal(word));
-        if name.is_some_and(|name| !is_known_output(&path::base_name(&name), &input)) {
+        if name.is_some_and(|name| !matches!(input, Feed::Files(_)) && !lists_files(&path::base_name(&name))) {
             return Feed::Pipe;
         }
         let ways = self.ways(words, far);
@@ -122,10 +129,11 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Whether something is known of what a program writes.
-fn is_known_output(name: &str, input: &Feed) -> bool {
-    const KNOWN: &[&str] = &["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"];
-    matches!(input, Feed::Files(_)) || KNOWN.contains(&name)
+/// Whether something is known of what a program writes, whatever it reads.
+pub(crate) fn lists_files(name: &str) -> bool {
+    const KNOWN: Names<32> =
+        Names::of(&[&["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"]]);
+    KNOWN.tables_with(name) != 0
 }
 
 /// What a program writes, given this input.
@@ -180,7 +188,7 @@ fn printed(name: &str, args: &[Field]) -> Feed {
 
 /// Whether some version of `echo` puts something else for part of this text.
 fn has_escape(text: &str) -> bool {
-    let means = |next: char| next.is_ascii_alphanumeric() || next == '\\';
+    let means = |next: char| next.is_ascii_digit() || "\\abceEfnrtuUvx".contains(next);
     text.split('\\').skip(1).any(|behind| behind.is_empty() || behind.starts_with(means))
 }
 

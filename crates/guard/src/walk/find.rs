@@ -18,7 +18,6 @@ const FILTERS: &[&str] = &[
     "-iregex",
     "-mtime",
     "-mmin",
-    "-newer",
     "-size",
     "-empty",
     "-user",
@@ -28,6 +27,7 @@ const FILTERS: &[&str] = &[
     "-lname",
     "-links",
     "-inum",
+    "-xtype",
 ];
 
 /// Actions that run the command behind them.
@@ -71,8 +71,10 @@ fn commands(args: &[Field]) -> impl Iterator<Item = &[Field]> {
 /// Whether a `find` looks at names, times or sizes before it acts, and acts on nothing else.
 pub(crate) fn is_filtered(args: &[Field]) -> bool {
     let filters = args.iter().enumerate().any(|(at, arg)| {
-        let all = args.get(at + 1).is_some_and(|value| matches!(value.text.as_str(), "*" | ".*" | "**" | "?*" | "*/*"));
-        FILTERS.contains(&arg.text.as_str()) && !all
+        let value = args.get(at + 1).map(|value| value.text.as_str()).unwrap_or_default();
+        let all = matches!(value, "*" | ".*" | "**" | "?*" | "*/*");
+        let special = arg.text == "-type" && !value.contains(['f', 'd']);
+        (FILTERS.contains(&arg.text.as_str()) || arg.text.starts_with("-newer") || special) && !all
     });
     filters && !args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | "!" | "-not" | ","))
 }

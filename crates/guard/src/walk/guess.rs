@@ -5,6 +5,7 @@
 //! Every word is guessed at once: what runs from a later word on is part of the same guess.
 
 mod code;
+mod inert;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -13,10 +14,12 @@ use ollm_shell::parse;
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Tail, Variables},
+    names::Names,
     path,
-    program::{self, Arguments, Behind, Files, Index, Program},
+    program::{self, Arguments, Behind, Program},
     text,
 };
+pub(super) use inert::{is_inert, is_inert_word, varies_inertly};
 
 /// How deep a guess within a guess is followed.
 const MOST_GUESSES: usize = 8;
@@ -70,6 +73,11 @@ impl Walker {
             }
             (_, said) => (fields, said == Some(Behind::Names)),
         };
+        // Most arguments are neither lines nor names of programs that do harm.
+        let may_run = |field: &Field| is_line(&field.text) || does_harm(&path::base_name(&field.text));
+        if !matches!(feed, Feed::Text(Some(_))) && !fields.iter().skip(1).any(may_run) {
+            return;
+        }
         self.guessed(|walker| {
             for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
                 walker.outer.taint(name);
@@ -287,20 +295,6 @@ fn is_harmless(text: &str) -> bool {
     text.bytes().all(plain) && words.all(|word| !word.starts_with('-') && !does_harm(&path::base_name(word)))
 }
 
-/// Whether a command is a program that only reads, or of which nothing is known, and gets nothing but plain names.
-pub(super) fn is_inert(fields: &[Field]) -> bool {
-    let plain = |field: &Field| {
-        field.known().is_some_and(|text| path::is_plain(text) && !text.contains(['/', '.', '=']) && !does_harm(text))
-    };
-    let Some(name) = fields.first().filter(|_| fields.iter().all(plain)).map(|first| path::base_name(&first.text))
-    else {
-        return false;
-    };
-    let program = Program::of(&name);
-    let reads = program.only_reads && !matches!(name.as_ref(), "uniq" | "xxd" | "read");
-    reads || (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite)
-}
-
 /// The parts of an argument that begin behind a mark and with a program which does harm.
 fn marked_lines(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(MARKS).filter_map(move |(at, mark)| {
@@ -373,14 +367,12 @@ const HARM: &[&str] = &[
     "wipe", "wipefs", "xargs",
 ];
 
+const HARMFUL: Names<512> = carrier::with_carriers(Names::of(&[HARM, SHELLS]), 1);
+
 /// Whether a program of this name is looked at because of the harm it can do.
 fn does_harm(name: &str) -> bool {
-    (INDEX.may_have(name) && (program::is_in(HARM, name) || SHELLS.contains(&name)))
-        || name.starts_with("mkfs.")
-        || carrier::find_carrier(name).is_some()
+    HARMFUL.tables_with(name) != 0 || name.starts_with("mkfs.")
 }
-
-const INDEX: Index = Index::of(&[HARM, SHELLS]);
 
 /// Whether text that cannot be read has a word in it that is the name of a program which does harm.
 fn names_harm(text: &str) -> bool {

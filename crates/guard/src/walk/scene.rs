@@ -6,7 +6,7 @@ use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Word, bare};
 
 use super::{
     Deed, Feed, Walker,
-    guess::{is_inert, is_run_name},
+    guess::{is_inert, is_inert_word, is_run_name, varies_inertly},
 };
 use crate::field::{Expander, Outer, Place, Variables, literal};
 
@@ -89,7 +89,12 @@ impl<'a> Scene<'_, 'a> {
                     self.walker.stdin = Some(feed.clone());
                 }
                 self.keep_written(command, words, &feed);
-                let mut ways = self.expander(&feed).words(words);
+                let expander = self.expander(&feed);
+                let mut ways = if self.walker.aliases.is_empty() && varies_inertly(words) {
+                    expander.distinct_words(words, is_inert_word)
+                } else {
+                    expander.words(words)
+                };
                 if ways.len() == 1
                     && let Some(fields) = ways.pop()
                 {
@@ -160,7 +165,8 @@ impl<'a> Scene<'_, 'a> {
     fn handed(&mut self, words: &'a [Word], list: &'a List, depth: usize) {
         let nothing = Feed::Nothing;
         let expander = self.expander(&nothing);
-        let texts: Vec<Feed> = expander.printed_by(list).filter(|feed| matches!(feed, Feed::Text(Some(_)))).collect();
+        let texts: Vec<Feed> =
+            expander.printed_by(list, 0).filter(|feed| matches!(feed, Feed::Text(Some(_)))).collect();
         if texts.is_empty() {
             return;
         }
@@ -243,7 +249,7 @@ impl<'a> Scene<'_, 'a> {
     fn pieces(&mut self, word: &'a Word, depth: usize) {
         for piece in word {
             match piece {
-                Piece::Output { list, .. } | Piece::Process(list) => {
+                Piece::Output { list, .. } | Piece::Process { list, .. } => {
                     let place = self.walker.place.clone();
                     self.list(list, &Feed::Nothing, depth + 1);
                     self.walker.place = place;
@@ -260,7 +266,7 @@ impl<'a> Scene<'_, 'a> {
 /// The commands of a process substitution.
 fn process(piece: &Piece) -> Option<&List> {
     match piece {
-        Piece::Process(list) => Some(list),
+        Piece::Process { list, .. } => Some(list),
         _ => None,
     }
 }

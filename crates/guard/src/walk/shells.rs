@@ -55,7 +55,7 @@ impl Walker {
         let mut rest = fields.iter().enumerate().skip(1);
         let (mut streamed, mut command) = (false, false);
         while let Some((at, field)) = rest.next() {
-            let Some(option) = field.known() else {
+            let Some(option) = field.known().or_else(|| self.named_by_wildcard(field)) else {
                 return self.unknown(format!("what the shell runs is not written out: {}", show(fields)));
             };
             match option {
@@ -96,6 +96,12 @@ impl Walker {
             Feed::Nothing if !streamed => {}
             _ => self.unknown(format!("a shell runs whatever it is fed: {}", show(fields))),
         }
+    }
+
+    /// What a wildcard names is a file as others are, unless the script has written some.
+    fn named_by_wildcard<'f>(&self, field: &'f Field) -> Option<&'f str> {
+        let is_file = field.glob && !field.open() && field.text.contains('.') && !field.text.starts_with('-');
+        (is_file && self.written.is_empty()).then_some(field.text.as_str())
     }
 
     /// The file that a shell reads before anything else may be its standard input.

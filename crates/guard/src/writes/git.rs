@@ -2,7 +2,7 @@
 
 mod settings;
 
-use super::{Touch, each, operands, unpacked};
+use super::{Touch, archives::unpacked, each, operands};
 use crate::{
     field::{Field, Fields},
     path, program,
@@ -44,6 +44,12 @@ pub(crate) fn git_verb(args: &[Field]) -> Option<usize> {
 
 /// What its verb changes.
 pub(super) fn touches(run: &Run) -> Vec<Touch> {
+    let mut touches = by_verb(run);
+    touches.extend(settings::for_once(&run.args));
+    touches
+}
+
+fn by_verb(run: &Run) -> Vec<Touch> {
     let Some(verb) = git_verb(&run.args) else { return Vec::new() };
     let rest = operands(run.args.get(verb + 1..).unwrap_or_default());
     let verb = run.args.get(verb).map(|verb| verb.text.as_str()).filter(|verb| GIT_VERBS.contains(verb));
@@ -73,9 +79,13 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
         // Only the index changes.
         Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
         Some("mv" | "rm") => each(rest, Touch::Whole),
+        Some("stash") if rest.first().is_some_and(|verb| verb.text == "push") => {
+            each(rest.into_iter().skip(1), Touch::Content)
+        }
         Some("checkout" | "restore" | "worktree" | "checkout-index") => {
             let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
-            each(rest.iter().cloned().chain(below), Touch::Content)
+            let folders = each(rest.clone(), Touch::Perhaps);
+            each(rest.iter().cloned().chain(below), Touch::Content).into_iter().chain(folders).collect()
         }
         _ => Vec::new(),
     };
@@ -96,7 +106,8 @@ fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
     unpacked(run, folders)
 }
 
-fn joined(folder: &Field, file: &Field) -> Field {
+/// A file as it is named from a folder on.
+pub(super) fn joined(folder: &Field, file: &Field) -> Field {
     if folder.open() || file.open() || file.text.starts_with('/') {
         return file.clone();
     }

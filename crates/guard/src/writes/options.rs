@@ -146,6 +146,12 @@ const SWITCHES: &[&str] = &[
     "stage", "stash", "status", "switch", "tag", "update-index", "whatchanged",
 ];
 
+/// Whether the verb of `git` is one of them.
+pub(super) fn has_switches(args: &[Field]) -> bool {
+    let verb = program::verb("git", args).and_then(|at| args.get(at));
+    verb.is_some_and(|verb| SWITCHES.contains(&verb.text.as_str()))
+}
+
 /// `git` has too many options to know them all: those that name their file in the same word, and those of rare verbs.
 fn git(args: &[Field], run: &Run) -> Vec<Touch> {
     const READ: &[&str] = &[
@@ -164,7 +170,7 @@ fn git(args: &[Field], run: &Run) -> Vec<Touch> {
         "work-tree",
     ];
     let verb = program::verb("git", args).unwrap_or(args.len());
-    let rare = args.get(verb).is_some_and(|verb| !SWITCHES.contains(&verb.text.as_str()));
+    let rare = verb < args.len() && !has_switches(args);
     let mut touches = Vec::new();
     for (at, arg) in before_operands(args).filter(|(at, _)| *at > verb) {
         let name = arg.text.strip_prefix("--").and_then(|long| long.split_once('=')).map(|(name, _)| name);

@@ -16,7 +16,7 @@ const CHECKS: &[(&str, &[&str], &[&str])] = &[
 const JSON_TOOL: &[&str] = &["--compact", "--json-lines", "--no-ensure-ascii", "--no-indent", "--sort-keys", "--tab"];
 
 /// Whether all of its options are known to write nothing, and one says so.
-pub(super) fn only_reads(run: &Run) -> bool {
+pub(crate) fn only_reads(run: &Run) -> bool {
     if let [module, tool, rest @ ..] = &*run.args
         && run.name.starts_with("python")
         && module.text == "-m"

@@ -9,13 +9,13 @@ use serde_json::json;
 use super::{HOME, PROJECT, call, cases::both, check, first, second, shelter};
 
 /// None of these passes.
-fn stopped(commands: &[&str]) {
+pub(super) fn stopped(commands: &[&str]) {
     let passed: Vec<&&str> = commands.iter().filter(|command| both(command).flow < Flow::Ask).collect();
     assert!(passed.is_empty(), "passed: {passed:#?}");
 }
 
 /// All of these pass.
-fn passes(commands: &[&str]) {
+pub(super) fn passes(commands: &[&str]) {
     check(both, Flow::NoOpinion, commands);
 }
 

@@ -334,8 +334,17 @@ fn a_variable_that_is_made_of_itself_ends_the_search_for_its_value() {
         "$(echo $x)",
         "`ls $x`",
         "${x:-$(cat <<< $x)}",
+        "$(cat <(echo $x))",
+        "$(cat <<< <(cat <<< $x))",
+        "$(find $(ls $x) -name $x)",
+        "$(printf %s \"$(dirname <(echo $x))\")",
+        "$(ssh-agent <(ssh-agent $x))",
     ] {
         let command = format!("x={made}; rm -rf $x; cat <<< $x > $x; rm -rf /");
+        assert_eq!(first(&command).flow, Flow::Block, "{command}");
+    }
+    for made in ["HOME=~/x", "HOME=~", "PWD=~+/x", "HOME=$(cat <<< ~)", "x=~; HOME=$x", "PWD=$(echo ~+)"] {
+        let command = format!("{made}; cat ~ ~+; rm -rf /");
         assert_eq!(first(&command).flow, Flow::Block, "{command}");
     }
 }

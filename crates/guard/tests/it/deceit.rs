@@ -8,6 +8,22 @@ use std::path::Path;
 use super::{HOME, PROJECT, call, check, first, second, shell, shelter};
 
 #[test]
+fn text_for_a_shell_that_cannot_be_read_to_its_end_may_have_run_before() {
+    let nested = "cat <<EOF\n$( true\ntouch $HOME/.ollm/hooks/x\n# end )\nEOF\n";
+    let ended = "cat <<EOF\n$( touch .claude/settings.json )\nEOF\n &";
+    for code in [nested, ended] {
+        for command in [
+            format!("less '+!bash -c \"{}\"' x", code.replace('$', "\\$")),
+            format!("PAGER='bash <<\"EOT\"\n{code}\nEOT\n' man x"),
+            format!("tool --hook='eval \"{}\"'", code.replace('$', "\\$")),
+        ] {
+            assert!(second(&command).flow >= Flow::Ask, "{command}");
+        }
+    }
+    assert_eq!(first("less '+!bash -c \"if true\"' x").flow, Flow::NoOpinion);
+}
+
+#[test]
 fn c06_an_agent_cannot_approve_or_switch_off_its_own_guards() {
     check(
         second,

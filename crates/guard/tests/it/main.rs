@@ -7,9 +7,11 @@ mod deceit;
 mod deeds;
 #[cfg(unix)]
 mod executed;
+mod hidden;
 mod properties;
 mod targets;
 mod tools;
+mod unseen;
 
 use std::path::{Path, PathBuf};
 

@@ -198,6 +198,22 @@ pub fn effects_of<'a>(name: &str, args: &'a Map<String, Value>) -> Vec<CallEffec
     reader.found
 }
 
+/// Whether nothing says what a call does with its arguments: no declaration, and neither a name nor a word in them that
+/// says it only looks. Any text among them may be a command or a path then.
+///
+/// ```
+/// use ollm_protocol::tool::is_unknown;
+/// assert!(is_unknown("mcp__any__perform", &serde_json::json!({"payload": {"line": "ls"}})));
+/// assert!(!is_unknown("mcp__any__search_code", &serde_json::json!({"query": "ls"})));
+/// assert!(!is_unknown("Write", &serde_json::json!({"content": "ls"})));
+/// ```
+pub fn is_unknown(name: &str, args: &Value) -> bool {
+    let reader = Reader::new(name);
+    let akin = reader.tool.is_some_and(|tool| !tool.has(|effect| effect == Effect::RunsShell));
+    let looks = reader.only_reads || args.as_object().is_some_and(|args| reader.says_it_reads(args));
+    !reader.declared && !akin && !looks
+}
+
 /// What a call does whose arguments are one text.
 pub(crate) fn effects_of_text<'a>(name: &str, text: &'a str) -> Vec<CallEffect<'a>> {
     let mut reader = Reader::new(name);

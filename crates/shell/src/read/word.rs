@@ -54,8 +54,9 @@ impl Lexer {
         match self.at(0) {
             '<' | '>' if self.at(1) == '(' => {
                 self.unclear("`<<<`, `<(…)` or `>(…)`");
+                let prints = self.at(0) == '<';
                 self.skip(1);
-                word.pieces.push(Piece::Process(self.substitution()?));
+                word.pieces.push(Piece::Process { list: self.substitution()?, prints });
             }
             next if ends_word(next) => return Ok(false),
             '\\' => self.escape(word)?,

@@ -145,7 +145,7 @@ impl Search<'_> {
     ) -> Result<(), CoverageError> {
         for piece in words.into_iter().flatten() {
             match piece {
-                Piece::Output { list, .. } | Piece::Process(list) => self.apart(list, scope)?,
+                Piece::Output { list, .. } | Piece::Process { list, .. } => self.apart(list, scope)?,
                 Piece::Parameter { word, .. } | Piece::Arithmetic(word) | Piece::Opaque(word) => {
                     scope.depth += 1;
                     self.substitutions(std::iter::once(word), scope)?;
@@ -548,5 +548,36 @@ mod tests {
             let (_, uncovered) = covered("sh run.sh", &script);
             assert!(uncovered.contains("made up when it runs"), "{uncovered}");
         }
+    }
+
+    /// Files that source one another and text that nests without end: either is read to an end, on the stack of a thread.
+    #[test]
+    fn nothing_that_nests_or_leads_back_to_itself_exhausts_the_stack() {
+        let pairs = [
+            ("bash -c \"", "\""),
+            ("eval '", "'"),
+            ("$(", ")"),
+            ("${a:-", "}"),
+            ("( ", " )"),
+            ("if ", "; then x; fi"),
+            ("sudo env ", ""),
+            ("find . -exec ", " \\;"),
+            ("xargs ", ""),
+            ("trap '", "'"),
+            ("f() { ", "; }"),
+            ("cat <(", ")"),
+            ("x=$x ", ""),
+            (". ./run.sh; ", ""),
+        ];
+        let look = move || {
+            for (open, close) in pairs {
+                for count in [60, 200, 2000] {
+                    let script = format!("{}. ./lib/a{}\n", open.repeat(count), close.repeat(count));
+                    covered("sh run.sh", &script);
+                }
+            }
+            covered(". ./run.sh", "x=$(cat <(echo $x)); HOME=~/x; PWD=~+; . $x; . ~/a; . ./run.sh; sh run.sh\n");
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(look).unwrap().join().unwrap();
     }
 }

@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::{Hit, Reach, Watch};
 use crate::{
+    PROTECTED,
     field::{Field, Place},
     path,
 };
 
-/// What in a `.git` makes it a repository, or says what runs in it.
+/// What in a `.git` says what runs in it.
+const RUNS_IN_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree", "gitdir", "hooks"];
+
+/// The same, and what makes it one.
 const MAKE_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree", "head", "hooks", "objects", "refs"];
 
 impl Watch {
@@ -20,7 +24,14 @@ impl Watch {
         let at = parts.iter().position(|part| part == ".ollm" || part == ".git")?;
         let rest = parts.get(at + 1..).unwrap_or_default();
         let git = parts.get(at).is_some_and(|part| part == ".git");
+        let inner_git = git && matches!(rest.first().map(String::as_str), Some("modules" | "worktrees"));
         let decides = match rest.first() {
+            // Repositories of submodules and of other working trees.
+            _ if at == 0 && inner_git => {
+                let parts = rest.get(2..).unwrap_or_default();
+                parts.iter().any(|part| RUNS_IN_A_REPOSITORY.contains(&part.as_str()))
+                    || (reach != Reach::Tree && rest.len() == 2)
+            }
             // A file in place of the project's own folder leads to another one.
             _ if at == 0 => git && rest.is_empty() && reach == Reach::File,
             _ if !git => true,
@@ -30,6 +41,26 @@ impl Watch {
         decides.then(|| Hit::Perhaps(path.to_owned()))
     }
 
+    /// What is protected where commands run: the folder itself, or what is in that of an agent.
+    pub(in crate::tampering) fn works_inside(&self, place: &Place) -> Option<PathBuf> {
+        place.folders.iter().filter(|folder| self.may_be_inside(folder)).find_map(|folder| {
+            let place = Place::new(vec![folder.clone()], self.home.as_deref());
+            let hit = self.check(&Field::literal("."), &place, Reach::File).or_else(|| self.in_agents_folder(folder));
+            hit.map(|(Hit::Sure(path) | Hit::Perhaps(path))| path)
+        })
+    }
+
+    /// Most folders are not hidden, and nearly all that is protected is.
+    fn may_be_inside(&self, folder: &Path) -> bool {
+        let visible = self.visible.get_or_init(|| {
+            let names = PROTECTED.iter().flat_map(|row| row.home).filter(|name| !name.starts_with('.'));
+            let below_home = names.filter_map(|name| self.home.as_ref().map(|home| home.join(name)));
+            self.single.iter().filter(|path| !is_hidden(path)).cloned().chain(below_home).collect()
+        });
+        let real = self.resolver.borrow_mut().look(folder).0;
+        is_hidden(folder) || is_hidden(&real) || visible.iter().any(|path| path::is_in_folder(&real, path))
+    }
+
     /// Whether commands run in the root of a project and nowhere else.
     pub(in crate::tampering) fn is_project(&self, place: &Place) -> bool {
         place.folders.iter().all(|folder| self.projects.contains(folder)) && !place.lost
@@ -37,18 +68,38 @@ impl Watch {
 
     /// Whether it is a folder of an agent, with protected files in it: not one that others use, too.
     pub(in crate::tampering) fn agents_folder(&self, field: &Field, place: &Place) -> Option<Hit> {
-        const SHARED: &[&str] = &[".config", ".git", ".github", ".local", ".cargo", ".vscode"];
         let holds = |folder: &PathBuf| {
             let path = path::tidy(&folder.join(&field.text));
-            let name = path.file_name()?.to_str().filter(|name| name.starts_with('.') && !SHARED.contains(name))?;
-            let own = !self.projects.contains(&path)
-                && self.home.as_ref() != Some(&path)
-                && !name.trim_matches('.').is_empty();
-            let key = path::key(&path);
-            let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|known| known.starts_with(&key)));
-            hit.filter(|_| own).map(|guarded| Hit::Perhaps(guarded.path.clone()))
+            self.in_agents_folder(&path).filter(|_| !self.projects.contains(&path))
         };
         if field.open() { None } else { place.folders.iter().find_map(holds) }
+    }
+
+    /// What is protected in a folder, if that is an agent's.
+    fn in_agents_folder(&self, path: &Path) -> Option<Hit> {
+        const SHARED: &[&str] = &[".config", ".git", ".github", ".local", ".cargo", ".vscode"];
+        let name = path.file_name()?.to_str().filter(|name| name.starts_with('.') && !SHARED.contains(name))?;
+        let key = path::key(path);
+        let own = self.home.as_deref() != Some(path) && !name.trim_matches('.').is_empty();
+        // What is protected in every project is none of its agent's.
+        let common = |name: &str| PROTECTED.iter().any(|row| row.project.contains(&name.trim_end_matches('/')));
+        let inside = |known: &String| known.strip_prefix(&key).is_some_and(|rest| !common(rest));
+        let hit = self.guarded().iter().filter(|_| own).find(|guarded| guarded.keys.iter().any(inside));
+        hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
+    }
+
+    /// A path in a folder that a container is lent.
+    pub(super) fn lent(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+        if place.mounts.is_empty() {
+            return None;
+        }
+        let mut here = place.clone();
+        here.mounts.clear();
+        place.mounts.iter().find_map(|(there, folder)| {
+            let rest = Path::new(&field.text).strip_prefix(there).ok()?;
+            let text = Path::new(folder).join(rest).to_string_lossy().into_owned();
+            self.check(&Field { text, ..field.clone() }, &here, reach)
+        })
     }
 
     /// Whether a folder below the project becomes a project.
@@ -56,4 +107,9 @@ impl Watch {
         let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
         field.open() || place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)))
     }
+}
+
+/// Whether a part of a path is hidden.
+fn is_hidden(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().windows(2).any(|part| part == b"/.")
 }

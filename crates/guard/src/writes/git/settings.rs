@@ -3,7 +3,7 @@
 use super::super::{Touch, each, options, values};
 use crate::{
     field::{Field, Fields},
-    program::{Files, Program},
+    program::{self, Files, Program},
     walk::Run,
 };
 
@@ -50,6 +50,25 @@ pub(super) fn touches(run: &Run, rest: &[Field]) -> Vec<Touch> {
     let edits = options(&run.args).any(|option| matches!(option, "-e" | "--edit"));
     if edits || matches!(rest, [key, value, ..] if runs(key, value)) {
         touches.push(Touch::Perhaps(Field::literal(".git/config")));
+    }
+    touches
+}
+
+/// What settings for one command change: `-c NAME=VALUE`.
+pub(super) fn for_once(args: &[Field]) -> Vec<Touch> {
+    let verb = program::verb("git", args).unwrap_or(args.len());
+    let before = args.get(..verb).unwrap_or_default();
+    let given = before.windows(2).filter_map(|pair| match pair {
+        [option, setting] if option.text == "-c" => setting.text.split_once('='),
+        _ => None,
+    });
+    let mut touches = Vec::new();
+    for (name, value) in given {
+        if name.eq_ignore_ascii_case("core.hookspath") {
+            touches.push(Touch::Perhaps(Field::literal(".git/hooks")));
+        } else if runs(&Field::literal(name), &Field::literal(value)) {
+            touches.push(Touch::Perhaps(Field::literal(".git/config")));
+        }
     }
     touches
 }

@@ -178,7 +178,7 @@ impl Search<'_> {
                 }
             }
             Piece::Output { list, .. } => self.printed(list, scope),
-            Piece::Process(_) | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => None,
+            Piece::Process { .. } | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => None,
         }
     }
 

@@ -5,6 +5,9 @@ use std::path::Path;
 use super::super::script::Language;
 use super::{CoverageError, Filled, Scope, Search, assignment};
 
+/// How deep searches within searches are followed.
+const DEEPEST: usize = 200;
+
 /// Programs behind whose options the command stands, with the letters of the options that take the next word.
 const WRAPPERS: &[(&str, &str)] = &[
     ("exec", "a"),
@@ -160,16 +163,24 @@ impl Search<'_> {
         if !FINDERS.contains(&name) {
             return Ok(());
         }
-        let astray = scope.astray;
-        for (at, option) in args.iter().enumerate().filter(|(_, arg)| EXECUTES.contains(&arg.text.as_str())) {
-            let command = args.get(at + 1..).unwrap_or_default();
+        if scope.depth > DEEPEST {
+            self.coverage.uncovered.push(format!("`{program}` runs commands that nest too deep"));
+            return Ok(());
+        }
+        let (astray, depth) = (scope.astray, scope.depth);
+        scope.depth += 1;
+        let mut rest = args;
+        while let Some(at) = rest.iter().position(|arg| EXECUTES.contains(&arg.text.as_str())) {
+            scope.astray |= rest.get(at).is_some_and(|option| option.text.ends_with("dir"));
+            // Up to its end every word is the command's, also those that look like an option of the search.
+            let command = rest.get(at + 1..).unwrap_or_default();
             let end = command.iter().position(|arg| matches!(arg.text.as_str(), ";" | "+")).unwrap_or(command.len());
+            rest = command.get(end..).unwrap_or_default();
             let mut command = command.get(..end).unwrap_or_default().to_vec();
             is_filled_in(&mut command, "{}");
-            scope.astray |= option.text.ends_with("dir");
             self.run(command, scope)?;
         }
-        scope.astray = astray;
+        (scope.astray, scope.depth) = (astray, depth);
         Ok(())
     }
 

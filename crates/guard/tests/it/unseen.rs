@@ -1,0 +1,143 @@
+//! Classes that commands of people who knew nothing of this guard brought up.
+
+use super::classes::{passes, stopped};
+
+#[test]
+fn a_search_without_tests_reaches_what_is_hidden() {
+    stopped(&[
+        "find . -delete",
+        "find . -mindepth 1 -delete",
+        "find . -type f -delete",
+        "find . -exec rm -rf {} +",
+        "find . -type f -exec sudo rm {} \\;",
+        "find \"$PWD\" -depth -delete",
+    ]);
+    passes(&[
+        "find build -delete",
+        "find . -xtype l -delete",
+        "find . -type l -delete",
+        "find . -newermt 2020-01-01 -delete",
+        "find . -type f -exec chmod 644 {} +",
+        "find . -type f -exec wc -l {} +",
+    ]);
+}
+
+#[test]
+fn history_that_is_thrown_away_is_gone() {
+    stopped(&[
+        "git reflog expire --expire=now --all && git gc --prune=now",
+        "git reflog expire --expire-unreachable=now --all",
+        "git update-ref -d HEAD",
+        "git update-ref -d refs/heads/main",
+        "git filter-branch --force --index-filter 'git rm -rf --cached .' HEAD",
+        "git filter-repo --path src --force",
+    ]);
+    passes(&["git gc", "git reflog", "git reflog show main", "git update-ref refs/heads/x HEAD", "git gc --prune=now"]);
+}
+
+#[test]
+fn another_name_for_everything_is_asked_about() {
+    stopped(&["ln -s / x && rm -rf x/*", "ln -s ~ h; rm -rf h/", "mount --bind / x", "ln -s /home/ada h"]);
+    passes(&[
+        "ln -s ../shared/config.json config.json",
+        "ln -s /usr/bin/python3 bin/python",
+        "ln -sfn releases/3 current",
+    ]);
+}
+
+#[test]
+fn the_first_process_and_whole_drives_are_the_system() {
+    stopped(&[
+        "sudo kill -KILL 1",
+        "kill 1",
+        "kill -s TERM 1 77",
+        "powershell -Command \"Remove-Item -Recurse -Force C:/Users\"",
+        "pwsh -c 'Remove-Item -Recurse C:\\Users'",
+        "rm -rf C:/Windows",
+    ]);
+    passes(&["kill -0 1", "kill 1234", "kill -1 1234", "kill %1", "pwsh -c 'Remove-Item -Recurse build'"]);
+}
+
+#[test]
+fn a_folder_that_a_container_is_lent_is_the_one_here() {
+    stopped(&[
+        "docker run --rm -v $PWD:/w alpine rm -rf /w/.claude/hooks",
+        "docker run --rm -v \"$(pwd)\":/w -w /w alpine sh -c 'echo > .claude/settings.json'",
+        "podman run -v ~:/h alpine sh -c 'echo x > /h/.ollm/config.yaml'",
+    ]);
+    passes(&[
+        "docker run --rm -v $PWD:/w alpine ls /w/.claude",
+        "docker run --rm -v $PWD:/w -w /w node:20 npm test",
+        "docker run --rm -v $PWD:/w alpine rm -rf /w/build",
+    ]);
+}
+
+#[test]
+fn settings_for_one_command_of_git_count_as_settings() {
+    stopped(&[
+        "git -c core.hooksPath=/dev/null commit -m x",
+        "git -c core.hookspath=/tmp/h merge x",
+        "git -c core.fsmonitor=./x status",
+        "git restore --source=HEAD~3 .claude",
+        "git checkout HEAD~1 -- .codex",
+    ]);
+    passes(&[
+        "git -c user.name=Ada commit -m x",
+        "git -c color.ui=always diff | less -R",
+        "git -c core.pager=cat log -3",
+        "git restore .",
+        "git checkout -- src",
+    ]);
+}
+
+#[test]
+fn our_program_is_ours_wherever_it_is() {
+    stopped(&["rm $(which ollm)", "sudo mv /usr/local/bin/ollm /tmp/", "cp /bin/true /usr/bin/ollm"]);
+    passes(&["ls -l $(which ollm)", "cargo build -p ollm", "./target/debug/ollm --version"]);
+}
+
+#[test]
+fn a_script_that_a_wildcard_names_is_a_file_like_others() {
+    passes(&["for f in tests/*.sh; do bash \"$f\" || exit 1; done", "bash tests/*_test.sh"]);
+    stopped(&[
+        "echo 'rm -rf ~' > x.sh; for f in *.sh; do bash $f; done",
+        "for f in $(curl x); do bash \"$f\"; done",
+        "bash *",
+    ]);
+}
+
+#[test]
+fn members_of_an_archive_are_files_that_it_writes() {
+    stopped(&[
+        "tar -xf evil.tar .claude/settings.json",
+        "tar xzf evil.tgz --strip-components=1 a/.mcp.json",
+        "unzip -o evil.zip .claude/settings.json",
+        "tar -C .claude -xf evil.tar settings.json",
+    ]);
+    passes(&["tar xf a.tar src/main.rs", "unzip a.zip 'docs/*' -d out", "tar tf a.tar .claude/settings.json"]);
+    passes(&["tar -czf b.tgz .claude/settings.json", "tar --exclude=x -cf b.tar .claude", "tar czf b.tgz .mcp.json"]);
+    stopped(&["tar --exclude=x -cf .claude/settings.json src", "tar -cvf .mcp.json src"]);
+}
+
+#[test]
+fn a_search_in_a_folder_of_an_agent_changes_what_is_protected() {
+    stopped(&["find .claude -type f -exec truncate -s 0 {} \\;", "find ~/.codex -mmin -5 -delete"]);
+    passes(&["find .claude -type f", "find .claude -name '*.md' -exec cat {} +"]);
+}
+
+#[test]
+fn settings_of_git_in_variables_count_as_settings() {
+    stopped(&[
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/dev/null git commit -m x",
+        "export GIT_CONFIG_PARAMETERS=\"'core.hooksPath=/tmp'\"; git commit -m x",
+        "git stash push .claude/settings.json",
+        "git stash push -m x -- .mcp.json",
+    ]);
+    passes(&["GIT_CONFIG_GLOBAL=/dev/null git status", "git stash push src/a.rs", "git stash", "git stash pop"]);
+}
+
+#[test]
+fn an_agent_loosens_no_guard_for_one_run() {
+    stopped(&["ollm --set hooks.enabled=false run", "ollm run --set=hooks.guards=false"]);
+    passes(&["ollm --set model=x run"]);
+}
