@@ -402,20 +402,22 @@ fn half_an_event_is_answered_before_its_host_goes_on_without_us() {
     let lab = Lab::with_hook("before_tool", "hook", "touch ran");
     let cases = [
         // What is refused, and what an agent would only do again.
-        (&["PreToolUse", "--from", "claude", "--within", "2s"][..], "when the time was up that its host waits"),
-        (&["SessionEnd", "--from", "claude"][..], ""),
-        (&["Stop", "--from", "droid", "--within", "2s"][..], ""),
+        (&["PreToolUse", "--from", "claude", "--within", "2s"][..], true),
+        (&["SessionEnd", "--from", "claude"][..], false),
+        (&["Stop", "--from", "droid", "--within", "2s"][..], false),
     ];
-    let stalled = cases.map(|(arguments, said)| {
+    let stalled = cases.map(|(arguments, refused)| {
         let mut child = start(lab.ollm(&[&["hook", "run"], arguments].concat()));
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(br#"{"hook_event_name": "PreTo"#).unwrap();
-        (said, child, stdin)
+        (refused, child, stdin)
     });
-    for (said, child, _open) in stalled {
+    for (refused, child, _open) in stalled {
         let ran = outcome(child);
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(ran.stdout.contains(said) && (said.is_empty() == ran.stdout.is_empty()), "{ran:?}");
+        assert!(ran.stdout.contains("when the time was up that its host waits"), "{ran:?}");
+        let decides = ran.answer().as_object().unwrap().keys().any(|key| key != "systemMessage");
+        assert_eq!(decides, refused, "{ran:?}");
     }
     assert!(!lab.project.join("ran").exists());
 }
