@@ -21,6 +21,9 @@ mod lines;
 
 pub use lines::Lines;
 
+/// A line in a file of its own may be longer than the file may grow; no longer one is left whole by a reader.
+const LONGEST_LINE: u64 = 128 << 10;
+
 /// How much a trail may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -110,7 +113,8 @@ impl RotatingLog {
 
     /// The lines, newest first, of this file and its predecessors.
     pub fn lines(&self) -> Result<Lines, FileError> {
-        Lines::open((0..self.bounds.files).map(|age| self.aged(age)), self.bounds.file.saturating_mul(2))
+        let most = self.bounds.file.saturating_mul(2).saturating_add(LONGEST_LINE);
+        Lines::open((0..self.bounds.files).map(|age| self.aged(age)), most)
     }
 
     /// Makes sure that the folder is ours alone.

@@ -147,8 +147,9 @@ fn a_line_larger_than_a_file_still_goes_somewhere() {
     let trail = trail(&home, Bounds { file: 10, files: 2 });
     let long = "x".repeat(100);
     trail.append(&long).unwrap();
+    assert_eq!(lines(&trail), [long.clone()]);
     trail.append("short").unwrap();
-    assert_eq!(lines(&trail)[0], "short");
+    assert_eq!(lines(&trail), ["short", &long]);
 }
 
 #[test]
@@ -169,8 +170,9 @@ fn of_a_file_that_is_far_too_large_whole_lines_of_its_end_are_read() {
     let home = home();
     let trail = trail(&home, Bounds { file: 100, files: 1 });
     trail.append("one").unwrap();
-    fs::write(trail.path(), "0123456\n".repeat(1000)).unwrap();
-    assert_eq!(lines(&trail), ["0123456"; 24]);
+    fs::write(trail.path(), "0123456\n".repeat(100_000)).unwrap();
+    let read = lines(&trail);
+    assert!(read.len() < 20_000 && read.iter().all(|line| line == "0123456"), "{}", read.len());
 }
 
 #[test]
