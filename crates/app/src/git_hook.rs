@@ -31,6 +31,8 @@ const MADE: &str = " made this file";
 const HOOK: &str = "commit-msg";
 /// A longer script or message is nobody's.
 const LONGEST: u64 = 1 << 20;
+/// More than this git does not list: some hundred thousand files.
+const MOST_OUTPUT: usize = 32 << 20;
 /// From here on an editor shows what is not part of the message.
 const SCISSORS: &str = " ------------------------ >8 ------------------------";
 
@@ -92,15 +94,19 @@ impl Place {
     }
 
     /// What is there of our line.
-    pub fn entry(&self) -> Result<Entry, AppError> {
+    pub fn entry(&self, world: &World) -> Result<Entry, AppError> {
         let Some(text) = self.text()? else { return Ok(Entry::Missing) };
         let Some(line) = text.lines().find(|line| is_ours(line)) else { return Ok(Entry::Missing) };
         let program = line.strip_prefix(LOOK).and_then(|rest| rest.split(" >/dev/null").next());
-        let program = program.map(|word| PathBuf::from(word.trim_matches('\'')));
-        Ok(match program {
+        let program = program.map(unquoted).unwrap_or_default();
+        let found = match Path::new(&program) {
+            path if path.is_absolute() => path.is_file(),
+            _ => find_program(&program, world.search_path().unwrap_or_default()).is_some(),
+        };
+        Ok(match found {
             _ if !self.is_run() => Entry::NotExecutable,
-            Some(program) if program.is_absolute() && !program.is_file() => Entry::Gone(program),
-            _ => Entry::Works,
+            true => Entry::Works,
+            false => Entry::Gone(program.into()),
         })
     }
 
@@ -120,6 +126,10 @@ impl Place {
             end if text.starts_with("#!") => text.split_at(end),
             _ => ("", text.as_str()),
         };
+        if first.ends_with("\r\n") {
+            let message = format!("{} has line ends of Windows, so nothing can run it", self.file.display());
+            return Err(AppError::new(ErrorKind::Configuration, message).hint("save it with plain line ends"));
+        }
         if !first.is_empty() && !is_shell(first) {
             let message = format!("{} is no shell script: it begins with `{}`", self.file.display(), first.trim_end());
             let way_out =
@@ -188,10 +198,17 @@ impl Place {
 /// Why hooks for commits wait in vain here, if they do: nobody sends the event.
 pub fn waits_in_vain<'h>(mut hooks: impl Iterator<Item = &'h Hook>, world: &World) -> Option<String> {
     hooks.any(|hook| hook.events.contains(&EventKind::GitCommit)).then_some(())?;
-    let entry = Place::find(world).and_then(|place| place.entry()).ok()?;
-    (entry != Entry::Works).then(|| {
-        "nothing sends `git_commit` in this repository; `ollm git-hook install` has its commits do so".to_owned()
-    })
+    match Place::find(world).and_then(|place| place.entry(world)) {
+        Ok(Entry::Works) => None,
+        Ok(_) => Some(
+            "nothing sends `git_commit` in this repository; `ollm git-hook install` has its commits do so".to_owned(),
+        ),
+        Err(error) if error.kind == ErrorKind::Configuration => {
+            Some(format!("nothing sends `git_commit` in this repository: {error}"))
+        }
+        // There is no repository here.
+        Err(_) => None,
+    }
 }
 
 /// The commit that is about to be made, as an event; `message` is the file that git wrote it to.
@@ -199,36 +216,74 @@ pub fn event(message: &Path, world: &World) -> Result<Event, AppError> {
     let unread = |why: String| AppError::new(ErrorKind::Configuration, format!("{}: {why}", message.display()));
     let text = read_bounded(message, LONGEST).map_err(|error| unread(error.to_string()))?;
     let text = text.ok_or_else(|| unread("there is no such file".to_owned()))?;
-    let sign = git(world, &world.cwd, &["config", "--get", "core.commentChar"]).ok();
-    let sign = sign.map(|sign| String::from_utf8_lossy(&sign).trim().to_owned()).filter(|sign| sign.len() == 1);
+    let text = String::from_utf8_lossy(&text);
     // Git says in this way that nobody wrote the message in an editor: then every line of it counts.
     let is_edited = world.variable("GIT_EDITOR").as_deref() != Some(":");
-    let sign = is_edited.then(|| sign.unwrap_or_else(|| "#".to_owned()));
+    let message = if is_edited { said(&text, &Cleanup::of(&text, world)) } else { text.trim().to_owned() };
     // The first commit has nothing before it: all that is in the index is new.
     let names =
         &["diff-index", "--cached", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames", "-z", "HEAD"];
-    let files = git(world, &world.cwd, names).or_else(|_| git(world, &world.cwd, &["ls-files", "-z"]))?;
+    let is_first = git(world, &world.cwd, &["rev-parse", "-q", "--verify", "HEAD"]).is_err();
+    let files = git(world, &world.cwd, if is_first { &["ls-files", "-z"] } else { names })?;
     let branch = git(world, &world.cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).ok();
     let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     let files = files.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let files: Vec<Value> = files.map(|name| String::from_utf8_lossy(name).into_owned().into()).collect();
-    let mut event = Event::new(
-        EventKind::GitCommit,
-        [("message", said(&String::from_utf8_lossy(&text), sign.as_deref()).into()), ("files", files.into())],
-    );
+    let mut event = Event::new(EventKind::GitCommit, [("message", message.into()), ("files", files.into())]);
     if let Some(branch) = branch {
         event.data.insert("branch".to_owned(), text_of(&branch).into());
     }
     Ok(event)
 }
 
+/// What git takes out of a message that was written in an editor, as far as its configuration says.
+struct Cleanup {
+    /// What lines begin with that are no part of it; nothing where all lines are.
+    sign: Option<String>,
+    /// What the line begins with below which nothing is.
+    cut: String,
+    /// Whether such a line is one whatever stands below it.
+    cuts: bool,
+}
+
+impl Cleanup {
+    fn of(text: &str, world: &World) -> Cleanup {
+        let setting = |name: &str| {
+            let value = git(world, &world.cwd, &["config", "--get", name]).ok()?;
+            Some(String::from_utf8_lossy(&value).trim().to_owned()).filter(|value| !value.is_empty())
+        };
+        let sign = match setting("core.commentString").or_else(|| setting("core.commentChar")) {
+            // Git has chosen one that begins no line of the message; its own lines are the last ones.
+            Some(sign) if sign == "auto" => text.lines().last().and_then(|line| line.chars().next()).map(String::from),
+            sign => sign,
+        };
+        let sign = sign.unwrap_or_else(|| "#".to_owned());
+        let mode = setting("commit.cleanup").unwrap_or_default();
+        let keeps = matches!(mode.as_str(), "whitespace" | "verbatim" | "scissors");
+        Cleanup { cut: sign.clone(), sign: Some(sign).filter(|_| !keeps), cuts: mode == "scissors" }
+    }
+}
+
 /// A message without what an editor only shows.
-fn said(text: &str, sign: Option<&str>) -> String {
-    let Some(sign) = sign else { return text.trim().to_owned() };
-    let is_end = |line: &str| line.strip_prefix(sign) == Some(SCISSORS);
-    let kept: Vec<&str> =
-        text.lines().take_while(|line| !is_end(line)).filter(|line| !line.starts_with(sign)).collect();
+fn said(text: &str, cleanup: &Cleanup) -> String {
+    let is_cut = |line: &str| line.strip_prefix(cleanup.cut.as_str()) == Some(SCISSORS);
+    let lines: Vec<&str> = text.lines().collect();
+    // Below it git shows the changes, where it was told to; anything else there is part of the message.
+    let ends = |at: &usize| {
+        let mut below = lines.iter().skip(at + 1);
+        let shown = below.find(|line| !line.starts_with(cleanup.cut.as_str()));
+        cleanup.cuts || shown.is_none_or(|line| line.starts_with("diff --git "))
+    };
+    let end = lines.iter().position(|line| is_cut(line)).filter(ends).unwrap_or(lines.len());
+    let is_part = |line: &&&str| cleanup.sign.as_ref().is_none_or(|sign| !line.starts_with(sign.as_str()));
+    let kept: Vec<&str> = lines.iter().take(end).filter(is_part).copied().collect();
     kept.join("\n").trim().to_owned()
+}
+
+/// A word without the quotes that `shell_word` puts around it.
+fn unquoted(word: &str) -> String {
+    let inner = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
+    inner.map_or_else(|| word.to_owned(), |inner| inner.replace("'\\''", "'"))
 }
 
 fn is_ours(line: &str) -> bool {
@@ -266,7 +321,7 @@ fn git(world: &World, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError>
         args: calm.iter().chain(args).map(OsString::from).collect(),
         env: world.variables.clone(),
         cwd: Some(folder.to_owned()),
-        limits: Limits { timeout: Duration::from_secs(20), ..Limits::default() },
+        limits: Limits { timeout: Duration::from_mins(1), output: MOST_OUTPUT, ..Limits::default() },
         ..Job::new(program)
     };
     let outcome = Children::new().run(job);
@@ -274,9 +329,12 @@ fn git(world: &World, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError>
         return Ok(outcome.stdout);
     }
     let words = String::from_utf8_lossy(&outcome.stderr);
-    let words = words.lines().next().unwrap_or("it failed").trim_start_matches("fatal: ").to_owned();
-    let message = format!("git {}: {words}", args.first().unwrap_or(&""));
-    Err(AppError::new(ErrorKind::Environment, message).hint("run this inside a git repository"))
+    let words = match (&outcome.end, words.lines().next()) {
+        (End::Overflowed(_), _) => format!("it lists more than {} MiB", MOST_OUTPUT >> 20),
+        (End::TimedOut, _) => "it took longer than a minute".to_owned(),
+        (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
+    };
+    Err(AppError::new(ErrorKind::Environment, format!("git {}: {words}", args.first().unwrap_or(&""))))
 }
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {

@@ -13,7 +13,7 @@ use ollm_protocol::Layer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::load::Positions;
+use crate::load::{Looked, Positions};
 use crate::place::Places;
 use crate::problem::Problem;
 
@@ -180,7 +180,7 @@ pub fn configuration(
     positions: Positions,
 ) -> (Config, Vec<Problem>) {
     let mut problems = Vec::new();
-    let files = read_files(places, positions, &mut None, &mut problems);
+    let files = read_files(places, positions, &mut None, &mut Looked::default(), &mut problems);
     let config = said_around(files, env, overrides, &mut problems);
     (config, problems)
 }

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use ollm_protocol::Remedy;
-use ollm_store::{FileError, Redactor, read_bounded};
+use ollm_store::raw::read_regular;
+use ollm_store::{FileError, Redactor};
 
+use crate::load::Stamp;
 use crate::node::{Node, Spot};
 use crate::problem::{Problem, Severity};
 
@@ -79,6 +81,8 @@ pub(crate) struct Document<'a> {
     pub(crate) path: &'a Path,
     syntax: Syntax,
     text: String,
+    /// The state of the file that was read, if it was.
+    pub(crate) state: Option<Stamp>,
 }
 
 /// What stands for a value that must not be shown; its line is not shown either.
@@ -116,15 +120,22 @@ impl Broken {
 
 /// Reads and parses a file; `None` when it does not exist.
 pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Document<'_>, Node)>, Box<Problem>> {
-    let Some(bytes) = bytes(path, max)? else {
+    let Some((bytes, state)) = stamped(path, max)? else {
         return Ok(None);
     };
-    open(path, syntax, bytes).map(Some)
+    let (document, node) = open(path, syntax, bytes)?;
+    Ok(Some((Document { state: Some(state), ..document }, node)))
+}
+
+/// Reads a file, with the state of the very file that was read; `None` when it does not exist.
+pub(crate) fn stamped(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Stamp)>, Box<Problem>> {
+    let read = read_regular(path, max).map_err(|error| unreadable(path, &error))?;
+    Ok(read.map(|(bytes, meta)| (bytes, Stamp::of_state(&meta))))
 }
 
 /// Reads a file; `None` when it does not exist.
 pub(crate) fn bytes(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Box<Problem>> {
-    read_bounded(path, max).map_err(|error| unreadable(path, &error))
+    Ok(stamped(path, max)?.map(|(bytes, _)| bytes))
 }
 
 /// Reads a file that is plain text; `None` when it does not exist.
@@ -158,7 +169,7 @@ pub(crate) fn line_of(text: &str, syntax: Syntax, spot: &Spot) -> usize {
 
 impl<'a> Document<'a> {
     pub(crate) fn new(path: &'a Path, syntax: Syntax, text: String) -> Document<'a> {
-        Document { path, syntax: syntax.settle(&text), text }
+        Document { path, syntax: syntax.settle(&text), text, state: None }
     }
 }
 

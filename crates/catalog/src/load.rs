@@ -1,12 +1,15 @@
 //! From folders to hooks.
 
-use std::fs::{self, Metadata};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ollm_protocol::{EventKind, Hook, Layer, Rules, Source};
 use ollm_store::{check_owner, current_uid};
+use rustix::fs::Dir;
 
 use crate::budget::Budget;
 use crate::config::{Config, HookSettings, Overrides, owned_files, read_files, said_around};
@@ -29,8 +32,7 @@ use file_form::FileForm;
 pub use in_place::files_in_place;
 pub use scripts::Undeclared;
 use snapshot::{Basis, Findings, Snapshot};
-use stamp::Looked;
-pub(crate) use stamp::Stamp;
+pub(crate) use stamp::{Looked, Stamp};
 
 /// Larger hook files are not read at every event.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -185,7 +187,7 @@ fn load_all(
     let mut budget = reading.bounded.then(Budget::new);
     let (mut looked, mut problems) = (Looked::default(), Vec::new());
     owned_files(places).for_each(|(file, _)| looked.state(&file));
-    let files = read_files(places, positions, &mut budget, &mut problems);
+    let files = read_files(places, positions, &mut budget, &mut looked, &mut problems);
     let mut around = Vec::new();
     let config = said_around(files.clone(), env, overrides, &mut around);
     let settings = config.hooks(places);
@@ -308,7 +310,10 @@ impl Loading {
     fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner<'_>) -> bool {
         self.looked.state(folder);
         let names = match names(folder) {
-            Ok(names) => names,
+            Ok((names, state)) => {
+                self.looked.read(folder, Some(state));
+                names
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its hooks are not loaded");
@@ -372,7 +377,10 @@ impl Loading {
             Err(_) => {}
         }
         let (document, node) = match form.read(path, syntax) {
-            Ok(Some(read)) => read,
+            Ok(Some((document, node))) => {
+                self.looked.read(path, document.state);
+                (document, node)
+            }
             Ok(None) => return false,
             Err(problem) => {
                 self.problems.push(*problem);
@@ -411,18 +419,21 @@ impl Loading {
     }
 }
 
-/// The names of the hook files in a folder, in order; hidden ones are editors' and tools' own.
-fn names(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The names of the hook files in a folder, in order, with the state of the very folder that was read; hidden ones are editors'
+/// and tools' own.
+fn names(folder: &Path) -> io::Result<(Vec<PathBuf>, Stamp)> {
+    let opened = File::open(folder)?;
+    let state = Stamp::of_state(&opened.metadata()?);
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = PathBuf::from(entry?.file_name());
+    for entry in Dir::read_from(&opened)? {
+        let name = PathBuf::from(OsStr::from_bytes(entry?.file_name().to_bytes()));
         let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
         if !is_hidden && is_hook_file(&name) {
             names.push(name);
         }
     }
     names.sort_unstable();
-    Ok(names)
+    Ok((names, state))
 }
 
 fn is_hook_file(name: &Path) -> bool {

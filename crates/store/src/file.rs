@@ -225,7 +225,7 @@ pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 
 /// Reads a regular file and what `fstat` said about the very descriptor that was read; again if somebody wrote to it
 /// meanwhile.
-pub(crate) fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
+pub fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
     const TRIES: u32 = 3;
     for _ in 0..TRIES {
         let Some((mut file, meta)) = open_regular(path, OFlags::empty())? else {

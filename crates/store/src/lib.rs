@@ -38,7 +38,9 @@ mod visible;
 /// The steps that reading, hashing and replacing files are made of, for stores that keep more than one file.
 pub mod raw {
     pub use crate::digest::digest_reader;
-    pub use crate::file::{Lock, failed, kind_of, open_own, open_regular, random_name, sync_folder, write_unsynced};
+    pub use crate::file::{
+        Lock, failed, kind_of, open_own, open_regular, random_name, read_regular, sync_folder, write_unsynced,
+    };
 }
 
 pub use claim::{Claim, Claims, Turn};

@@ -16,7 +16,7 @@ use super::written::{self, Said};
 use super::{Config, Ignored, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
 use crate::budget::Budget;
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
-use crate::load::Positions;
+use crate::load::{Looked, Positions};
 use crate::mcp;
 use crate::node::{Cursor, Node};
 use crate::place::{Places, same_place};
@@ -40,9 +40,10 @@ pub(crate) fn read_files(
     places: &Places,
     positions: Positions,
     budget: &mut Option<Budget>,
+    looked: &mut Looked,
     problems: &mut Vec<Problem>,
 ) -> Config {
-    let mut config = user_config(places, positions, problems);
+    let mut config = user_config(places, positions, looked, problems);
     let user = places.config();
     for project in places.projects() {
         let path = project.join(".ollm/config.yaml");
@@ -55,6 +56,7 @@ pub(crate) fn read_files(
         // A server of a project is for who works in that project; what tightens holds for all within.
         let is_inner = places.project.as_deref() == Some(project);
         read(&path, project, Severity::Error, problems, |document, root| {
+            looked.read(&path, document.state);
             let (said, mut findings) = written::read(root, Severity::Warning);
             for (setting, said) in settings(document, said, positions, &of(Layer::Workspace)) {
                 if is_inner || !setting.path.starts_with("mcp.servers.") {
@@ -74,10 +76,11 @@ pub(crate) fn owned_files(places: &Places) -> impl Iterator<Item = (PathBuf, &Pa
 }
 
 /// The machine's policy and the user's file.
-fn user_config(places: &Places, positions: Positions, problems: &mut Vec<Problem>) -> Config {
+fn user_config(places: &Places, positions: Positions, looked: &mut Looked, problems: &mut Vec<Problem>) -> Config {
     let mut config = Config::default();
     policy::read(places, positions, &mut config, problems);
     read(&places.config(), places.top(), Severity::Fatal, problems, |document, root| {
+        looked.read(document.path, document.state);
         let (said, mut findings) = written::read(root, Severity::Fatal);
         for (setting, said) in settings(document, said, positions, &of(Layer::User)) {
             match objection(&config, &setting) {
@@ -332,7 +335,7 @@ pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &s
     if layer == Layer::User {
         return None;
     }
-    match judge(&user_config(places, Positions::OnDemand, &mut problems), &setting) {
+    match judge(&user_config(places, Positions::OnDemand, &mut Looked::default(), &mut problems), &setting) {
         Heard::Ignored(why) => Some(why),
         Heard::Counts | Heard::CountsForOwn | Heard::Same => None,
     }

@@ -28,9 +28,12 @@ impl FileForm {
         if !self.agent().is_some_and(|agent| agent.home.written.form == WrittenForm::Programs) {
             return file::read(path, syntax, LARGEST_FILE);
         }
-        let bytes = file::bytes(path, LARGEST_FILE)?;
-        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(text.map(|text| (Document::new(path, syntax, String::new()), Node::Text(text))))
+        let bytes = file::stamped(path, LARGEST_FILE)?;
+        Ok(bytes.map(|(bytes, state)| {
+            let mut document = Document::new(path, syntax, String::new());
+            document.state = Some(state);
+            (document, Node::Text(String::from_utf8_lossy(&bytes).into_owned()))
+        }))
     }
 
     /// Takes in every hook of it.

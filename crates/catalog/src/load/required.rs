@@ -24,7 +24,8 @@ impl Loading {
             problem.severity = Severity::Fatal;
         }
         // Also a file in which nothing is left.
-        let declaring = names(&folder).unwrap_or_default().into_iter().map(|name| folder.join(name));
+        let declared = names(&folder).map(|(names, _)| names).unwrap_or_default();
+        let declaring = declared.into_iter().map(|name| folder.join(name));
         let required = self.hooks.iter().skip(known).map(|hook| &hook.spec);
         let run = required.flat_map(|spec| spec.script().into_iter().chain(&spec.inputs)).filter(|file| file.exists());
         let files = std::iter::once(folder.clone()).chain(declaring).chain(run.cloned());

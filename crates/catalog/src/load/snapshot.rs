@@ -9,7 +9,7 @@
 //! matcher, of which only those are read that fit.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -213,7 +213,11 @@ pub(super) struct Findings<'a> {
 /// Keeps what was found, if that can be relied on the next time. Whoever comes next reads the files again where it cannot.
 pub(super) fn keep(Snapshots { folder, now }: Snapshots<'_>, places: &Places, findings: Findings<'_>) {
     let Findings { looked, config, basis, bytes_left, hooks } = findings;
-    let Some(stamps) = looked.settled(now).filter(|_| !is_governed(places)) else { return };
+    let Some(stamps) = looked.settled(now).filter(|stamps| !is_governed(places) && hold(stamps)) else { return };
+    // What lies behind a link is not ours to fill or to tidy.
+    if folder.is_symlink() {
+        return;
+    }
     let mut sections: BTreeMap<(EventKind, String), Vec<Kept>> = BTreeMap::new();
     for (place, hook) in hooks.iter().enumerate() {
         for event in &hook.events {
@@ -267,8 +271,12 @@ fn is_governed(places: &Places) -> bool {
 /// Removes those that nobody has written for the longest time, where there are too many.
 fn drop_oldest(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<(SystemTime, PathBuf)> =
-        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    let is_ours = |entry: &DirEntry| {
+        let name = entry.file_name();
+        name.len() == 16 && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
+    };
+    let age = |entry: DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let mut files: Vec<(SystemTime, PathBuf)> = entries.filter(is_ours).filter_map(age).collect();
     files.sort_unstable();
     for (_, path) in files.iter().take(files.len().saturating_sub(MOST)) {
         // Another process may have been faster.

@@ -32,7 +32,7 @@ impl Stamp {
     }
 
     /// The state of what a path leads to.
-    fn of_state(meta: &Metadata) -> Stamp {
+    pub(crate) fn of_state(meta: &Metadata) -> Stamp {
         let StatKey { dev, ino, size, mtime_ns, ctime_ns } = StatKey::of(meta);
         Stamp::State { dev, ino, size, mtime_ns, ctime_ns }
     }
@@ -78,6 +78,15 @@ impl Looked {
     /// Looks at a folder of which only matters which one it is.
     pub(crate) fn place(&mut self, path: &Path) {
         self.add(path, fs::metadata(path).map(|meta| Stamp::of_place(&meta)));
+    }
+
+    /// Notes the state of what was opened and read under a path: it may be another thing than what was there before or is
+    /// there after.
+    pub(crate) fn read(&mut self, path: &Path, state: Option<Stamp>) {
+        let is_known = |stamp| self.stamps.iter().rev().any(|(known, before)| known == path && *before == stamp);
+        if let Some(state) = state.filter(|state| !is_known(*state)) {
+            self.stamps.push((path.to_owned(), state));
+        }
     }
 
     /// Takes on what somebody else has looked at.

@@ -417,6 +417,65 @@ fn a_thousand_events_at_once_while_files_change_never_see_a_file_that_is_gone() 
 }
 
 #[test]
+fn what_was_read_is_what_was_stamped_whatever_a_path_led_to_before_and_after() {
+    let world = World::new();
+    let file =
+        |name: &str| format!(r#"{{"hooks": {{"before_tool": [{{"name": "{name}", "command": "/bin/true"}}]}}}}"#);
+    for name in ["one", "two"] {
+        world.write(&format!("{name}/x.json"), file(name));
+    }
+    let (hooks, aside) = (world.base().join("home/.ollm/hooks"), world.base().join("link"));
+    fs::remove_dir(&hooks).unwrap();
+    let lead_to = |name: &str| {
+        let _ = fs::remove_file(&aside);
+        symlink(world.base().join(name), &aside).unwrap();
+        fs::rename(&aside, &hooks).unwrap();
+    };
+    lead_to("one");
+    let over = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                lead_to("two");
+                lead_to("one");
+            }
+        });
+        for _ in 0..400 {
+            later(&world, &shell());
+        }
+        over.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    for name in ["one", "two"] {
+        lead_to(name);
+        for _ in 0..2 {
+            assert_eq!(ids(&later(&world, &shell()).0), [format!("user:x.json:before_tool:{name}")]);
+        }
+    }
+}
+
+#[test]
+fn nothing_but_snapshots_is_tidied_away_and_nothing_behind_a_link() {
+    let mut world = World::new();
+    world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    let folder = folder(&world);
+    for number in 0..80 {
+        world.write(&format!("home/.ollm/state/snapshots/mine-{number}"), "");
+        world.write(&format!("elsewhere/{number:016x}"), "");
+    }
+    for number in 0..3 {
+        let project = world.base().join(format!("p{number}"));
+        fs::create_dir_all(project.join(".ollm")).unwrap();
+        world.places.project = Some(project);
+        later(&world, &shell());
+    }
+    assert_eq!(kept(&world).len(), 83);
+    fs::remove_dir_all(&folder).unwrap();
+    symlink(world.base().join("elsewhere"), &folder).unwrap();
+    later(&world, &shell());
+    assert_eq!(kept(&world).len(), 80);
+}
+
+#[test]
 fn every_hook_with_a_fault_is_told_of_also_where_it_does_not_fit() {
     let world = World::new();
     let broken =

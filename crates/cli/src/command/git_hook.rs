@@ -34,6 +34,9 @@ fn install(world: &World, output: &mut Output) -> Result<u8, Failure> {
     let changed = place.install(own_program(world)?)?;
     let (file, verb) = (place.file.display(), if changed { "go" } else { "go already" });
     output.line(&format!("commits of this repository {verb} through your hooks, by {file}"))?;
+    if place.entry(world)? != Entry::Works {
+        output.tell("but ollm is not on your PATH, where the line looks for it: put it there");
+    }
     if place.is_shared {
         output.tell("that file is part of the repository: whoever has it and has no ollm is told so, and can commit");
     }
@@ -54,7 +57,7 @@ fn uninstall(world: &World, output: &mut Output) -> Result<u8, Failure> {
 
 fn status(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let place = Place::find(world)?;
-    let entry = place.entry()?;
+    let entry = place.entry(world)?;
     let code = if entry == Entry::Works { OK } else { FINDING };
     if as_json {
         let value = json!({"state": entry.name(), "file": shown(&place.file), "shared": place.is_shared});
@@ -66,7 +69,7 @@ fn status(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failu
         Entry::Works => format!("commits of this repository go through your hooks, by {file}"),
         Entry::Missing => "commits of this repository do not go through your hooks; `ollm git-hook install`".to_owned(),
         Entry::Gone(program) => {
-            format!("{file} names {}, which is gone; `ollm git-hook install`", program.display())
+            format!("{file} names {}, which is not there; `ollm git-hook install`", program.display())
         }
         Entry::NotExecutable => format!("{file} is not executable, so git does not run it; `chmod +x` it"),
     })?;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -20,10 +21,14 @@ fn lab() -> Lab {
     lab
 }
 
-fn git(lab: &Lab, args: &[&str]) -> Ran {
+fn with(lab: &Lab, args: &[&str]) -> Command {
     let mut command = lab.program("git");
     command.args(args);
-    finish(command, b"")
+    command
+}
+
+fn git(lab: &Lab, args: &[&str]) -> Ran {
+    finish(with(lab, args), b"")
 }
 
 fn commit(lab: &Lab, message: &str) -> Ran {
@@ -75,15 +80,50 @@ fn a_commit_is_an_event_that_a_hook_can_refuse() {
 }
 
 #[test]
-fn what_an_editor_only_shows_is_no_part_of_the_message() {
+fn the_hook_sees_the_message_that_is_committed() {
+    const CUT: &str = "# ------------------------ >8 ------------------------";
+    let below = format!("Say it\n\n# note\n{CUT}\n# Everything below it will be ignored.\ndiff --git a/x b/x\n+wip\n");
+    let cut = format!("Say it\n{CUT}\nmore\n");
+    // What git is told, what the editor writes, and what the hook sees.
+    let cases: [(&[&str], &str, &str); 8] = [
+        (&[], "Say it\n\n# note\n", "Say it"),
+        (&["-c", "commit.verbose=true"], &below, "Say it"),
+        (&[], &cut, "Say it\nmore"),
+        (&["-c", "commit.cleanup=scissors"], &cut, "Say it"),
+        (&["-c", "commit.cleanup=verbatim"], "Say it\n# kept\n", "Say it\n# kept"),
+        (&["-c", "commit.cleanup=whitespace"], "Say it\n# kept\n", "Say it\n# kept"),
+        (&["-c", "core.commentChar=;"], "Say it\n# kept\n; note\n", "Say it\n# kept"),
+        (&["-c", "core.commentChar=auto"], "Say it\n# kept\n; note\n", "Say it\n# kept"),
+    ];
     let lab = lab();
     install(&lab);
-    let editor = "printf 'Say it\\n\\n# wip\\n# ------------------------ >8 ------------------------\\nwip\\n' >\"$1\"";
-    let editor = lab.write_executable("editor", &format!("#!/bin/sh\n{editor}\n"));
-    let mut command = lab.program("git");
-    command.args(["commit", "--allow-empty", "--cleanup=scissors", "--verbose"]).env("GIT_EDITOR", editor);
-    assert_eq!(finish(command, b"").code, 0);
-    assert_eq!(seen(&lab)["data"]["message"], "Say it");
+    for (told, written, expected) in cases {
+        let text = lab.write("text", written);
+        let editor = lab.write_executable("editor", &format!("#!/bin/sh\ncat '{}' >\"$1\"\n", text.display()));
+        let mut command = lab.program("git");
+        command.args(told).args(["commit", "--allow-empty"]).env("GIT_EDITOR", editor);
+        assert_eq!(finish(command, b"").code, 0, "{told:?}");
+        assert_eq!(seen(&lab)["data"]["message"], expected, "{told:?}");
+        if !told.iter().any(|word| word.ends_with("=auto")) {
+            assert_eq!(git(&lab, &["log", "-1", "--format=%B"]).stdout.trim(), expected, "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_commit_of_very_many_files_is_listed_whole() {
+    let lab = lab();
+    install(&lab);
+    let blob = finish(with(&lab, &["hash-object", "-w", "--stdin"]), b"x").stdout;
+    let name = |number: usize| format!("src/{}/file-{number:05}.java", "long-".repeat(30));
+    let entries: Vec<String> =
+        (0..12_000).map(|number| format!("100644 {}\t{}\n", blob.trim(), name(number))).collect();
+    assert_eq!(finish(with(&lab, &["update-index", "--index-info"]), entries.concat().as_bytes()).code, 0);
+    for message in ["first", "second"] {
+        assert_eq!(commit(&lab, message).code, 0);
+        let expected = if message == "first" { 12_000 } else { 0 };
+        assert_eq!(seen(&lab)["data"]["files"].as_array().unwrap().len(), expected);
+    }
 }
 
 #[test]
@@ -130,7 +170,13 @@ fn a_folder_of_the_repository_is_everybodys_and_works_without_us() {
     assert!(installed.stdout.contains(".husky/commit-msg") && installed.stderr.contains("part of the repository"));
     let text = fs::read_to_string(lab.project.join(".husky/commit-msg")).unwrap();
     assert!(text.starts_with("if command -v ollm "), "{text}");
-    assert_eq!(lab.run(&["git-hook", "status", "--json"]).answer()["shared"], true);
+    assert!(installed.stderr.contains("not on your PATH"), "{}", installed.stderr);
+    let status = lab.run(&["git-hook", "status", "--json"]);
+    assert_eq!(
+        (status.code, status.answer()),
+        (1, json!({"state": "broken", "file": lab.project.join(".husky/commit-msg"), "shared": true}))
+    );
+    assert!(lab.run(&["hook", "list"]).stderr.contains("nothing sends `git_commit`"));
     let committed = commit(&lab, "wip");
     assert_eq!(committed.code, 0);
     assert!(committed.stderr.contains("ollm is not here"), "{}", committed.stderr);
@@ -142,7 +188,7 @@ fn a_folder_of_the_repository_is_everybodys_and_works_without_us() {
 #[test]
 fn what_is_not_ours_to_change_is_named_and_left_alone() {
     type Prepare = fn(&Lab);
-    let cases: [(&str, Prepare, &str); 4] = [
+    let cases: [(&str, Prepare, &str); 5] = [
         (
             "no shell script",
             |lab| drop(lab.write_executable("project/.git/hooks/commit-msg", "#!/usr/bin/env python3\n")),
@@ -163,6 +209,11 @@ fn what_is_not_ours_to_change_is_named_and_left_alone() {
             "is a link to",
         ),
         (
+            "line ends of Windows",
+            |lab| drop(lab.write_executable("project/.git/hooks/commit-msg", "#!/bin/sh\r\nexit 0\r\n")),
+            "line ends of Windows",
+        ),
+        (
             "all repositories",
             |lab| drop(lab.write("home/.gitconfig", "[core]\n\thooksPath = ~/hooks\n")),
             "for all repositories",
@@ -175,6 +226,7 @@ fn what_is_not_ours_to_change_is_named_and_left_alone() {
         let ran = install(&lab);
         assert_eq!(ran.code, 3, "{what}: {}", ran.stderr);
         assert!(ran.stderr.contains(words), "{what}: {}", ran.stderr);
+        assert!(lab.run(&["hook", "list"]).stderr.contains("nothing sends `git_commit`"), "{what}");
         assert_eq!(fs::read(script(&lab)).ok(), before, "{what}");
     }
     let lab = Lab::new();
