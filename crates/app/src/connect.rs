@@ -228,7 +228,7 @@ impl Plan<'_> {
             if let Some(text) = &file.after {
                 write(&file.path, text, file.executable)?;
             } else {
-                fs::remove_file(&file.path).map_err(|error| unwritten(&file.path, &error))?;
+                fs::remove_file(&file.path).map_err(|error| AppError::unwritten(&file.path, &error))?;
                 remove_own_folders(&file.path);
             }
             copies.extend(backup.clone());
@@ -306,10 +306,6 @@ fn backup(agent: &AgentDialect, path: &Path, text: &str, world: &World) -> Resul
 fn broken(path: &Path, why: &str) -> AppError {
     AppError::new(ErrorKind::Configuration, format!("{}: {why}; it was not changed", path.display()))
         .hint("mend it first, or move it away")
-}
-
-fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {
-    AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
 }
 
 /// The event by which a new connection is tried; no hook is for it.

@@ -1,5 +1,8 @@
 //! Why the application cannot do what was asked: a kind that a program can act on, the message, and ways out.
 
+use std::fmt::Display;
+use std::path::Path;
+
 use ollm_protocol::dialect::UnknownEvent;
 
 /// What kind of failure it is.
@@ -38,6 +41,11 @@ impl AppError {
     /// What was asked for makes no sense.
     pub fn usage(message: impl Into<String>) -> AppError {
         AppError::new(ErrorKind::Usage, message)
+    }
+
+    /// A file that could not be changed stays as it was.
+    pub(crate) fn unwritten(path: &Path, error: &dyn Display) -> AppError {
+        AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
     }
 
     /// The same with a way out.

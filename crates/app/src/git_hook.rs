@@ -161,7 +161,7 @@ impl Place {
             return Ok(false);
         }
         if after == "#!/bin/sh\n" && before.contains(MADE) {
-            fs::remove_file(&self.file).map_err(|error| unwritten(&self.file, &error))?;
+            fs::remove_file(&self.file).map_err(|error| AppError::unwritten(&self.file, &error))?;
         } else {
             self.write(&after)?;
         }
@@ -179,13 +179,17 @@ impl Place {
     }
 
     fn text(&self) -> Result<Option<String>, AppError> {
-        let bytes = read_bounded(&self.file, LONGEST).map_err(|error| unwritten(&self.file, &error))?;
-        let not_text = |_| unwritten(&self.file, &"it is not text");
-        bytes.map(String::from_utf8).transpose().map_err(not_text)
+        let unread = |why: String| {
+            AppError::new(ErrorKind::Configuration, format!("{} cannot be read: {why}", self.file.display()))
+                .hint("mend it, or move it away")
+        };
+        let bytes = read_bounded(&self.file, LONGEST).map_err(|error| unread(error.to_string()))?;
+        bytes.map(String::from_utf8).transpose().map_err(|_| unread("it is not UTF-8 text".to_owned()))
     }
 
     fn write(&self, text: &str) -> Result<(), AppError> {
-        replace_through_links(&self.file, text.as_bytes(), 0o755).map_err(|error| unwritten(&self.file, &error))
+        replace_through_links(&self.file, text.as_bytes(), 0o755)
+            .map_err(|error| AppError::unwritten(&self.file, &error))
     }
 
     /// Whether somebody runs it: git what is executable, husky whatever is there.
@@ -335,8 +339,4 @@ fn git(world: &World, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError>
         (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
     };
     Err(AppError::new(ErrorKind::Environment, format!("git {}: {words}", args.first().unwrap_or(&""))))
-}
-
-fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {
-    AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
 }

@@ -32,7 +32,7 @@ use file_form::FileForm;
 pub use in_place::files_in_place;
 pub use scripts::Undeclared;
 use snapshot::{Basis, Findings, Snapshot};
-pub(crate) use stamp::{Looked, Stamp};
+pub(crate) use stamp::{Looked, Stamp, is_absent};
 
 /// Larger hook files are not read at every event.
 const LARGEST_FILE: u64 = 4 << 20;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::dialect::AgentDialect;
 
+use crate::load::is_absent;
+
 /// More files of one folder are not looked at.
 const MOST_FILES: usize = 1000;
 
@@ -100,10 +102,6 @@ fn is_there(path: &Path, one_of_many: bool) -> bool {
         Ok(meta) => meta.is_file() || !one_of_many,
         Err(error) => !is_absent(&error),
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The names in a folder that begin and end like this; hidden ones are editors' and tools' own.

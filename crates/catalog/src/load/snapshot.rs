@@ -19,7 +19,7 @@ use ollm_protocol::{EventKind, Hook, HookSpec, Layer, Matcher, Rules, Subject};
 use ollm_store::raw::{open_own, write_unsynced};
 use serde::{Deserialize, Serialize};
 
-use super::stamp::{Looked, Stamp, hold};
+use super::stamp::{Looked, Stamp, hold, is_absent};
 use super::{Moment, Snapshots, in_place};
 use crate::config::{Config, HookSettings};
 use crate::place::Places;
@@ -263,8 +263,7 @@ fn written(mut head: Head, sections: BTreeMap<(EventKind, String), Vec<Kept>>) -
 
 /// Whether the machine has a policy.
 fn is_governed(places: &Places) -> bool {
-    let is_there =
-        |path: &Path| fs::symlink_metadata(path).map_or_else(|error| !super::stamp::is_absent(&error), |_| true);
+    let is_there = |path: &Path| fs::symlink_metadata(path).map_or_else(|error| !is_absent(&error), |_| true);
     places.policy.as_ref().is_some_and(|policy| is_there(&policy.path) || is_there(&policy.folder().join("hooks")))
 }
 
