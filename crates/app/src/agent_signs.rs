@@ -5,8 +5,8 @@ use std::path::Path;
 use ollm_catalog::{Positions, configuration};
 use ollm_protocol::dialect::AGENTS;
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 /// Variables that agents set on the commands they run; ours is set on every process we start.
 const SIGNS: &[&str] = &[
@@ -46,8 +46,8 @@ const PACKAGES: &[&str] = &[
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3"];
 
 /// Refuses when an agent started us.
-pub fn refuse_agents(world: &World, what: &str) -> Result<(), AppError> {
-    let variable = SIGNS.iter().find(|name| world.variable(name).is_some_and(|value| !value.is_empty()));
+pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
+    let variable = SIGNS.iter().find(|name| context.variable(name).is_some_and(|value| !value.is_empty()));
     let sign = variable.map(|name| format!("{name} is set")).or_else(|| ancestor(Path::new("/proc")));
     sign.map_or(Ok(()), |sign| {
         Err(AppError::new(ErrorKind::Untrusted, format!("an agent may not {what}: {sign}"))
@@ -56,21 +56,21 @@ pub fn refuse_agents(world: &World, what: &str) -> Result<(), AppError> {
 }
 
 /// Refuses an approval of something by an agent, and one by digest where the configuration does not want any.
-pub fn refuse_approval(what: &str, digest: Option<&str>, world: &World) -> Result<(), AppError> {
-    refuse_agents(world, &format!("approve {what}"))?;
-    refuse_digest(digest, world)
+pub fn refuse_approval(what: &str, digest: Option<&str>, context: &AppContext) -> Result<(), AppError> {
+    refuse_agents(context, &format!("approve {what}"))?;
+    refuse_digest(digest, context)
 }
 
-fn refuse_digest(digest: Option<&str>, world: &World) -> Result<(), AppError> {
+fn refuse_digest(digest: Option<&str>, context: &AppContext) -> Result<(), AppError> {
     if digest.is_none() {
         return Ok(());
     }
-    let variable = |name: &str| world.variable(name);
-    let (config, _) = configuration(&world.places, &variable, &world.overrides, Positions::OnDemand);
+    let variable = |name: &str| context.variable(name);
+    let (config, _) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
     let Some(setting) = config.get("hooks.approveByDigest").filter(|setting| setting.value == false) else {
         return Ok(());
     };
-    let from = setting.origin.shown(world.places.user_home.as_deref());
+    let from = setting.origin.shown(context.places.user_home.as_deref());
     Err(AppError::new(
         ErrorKind::Untrusted,
         format!("nothing is approved by digest: hooks.approveByDigest is false ({from})"),

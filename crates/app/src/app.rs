@@ -1,4 +1,4 @@
-//! The wiring: what the catalog found goes into the engine, with the world's values.
+//! The wiring: what the catalog found goes into the engine, with the context's values.
 
 use std::borrow::Cow;
 use std::cell::{LazyCell, RefCell};
@@ -18,12 +18,12 @@ use ollm_protocol::{Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, 
 use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
-use crate::world::World;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct App {
     pub changes: Changes,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
-    world: World,
+    context: AppContext,
     /// Stands for the hooks of the project, where a guard refused before they were read.
     unread: Option<Skip>,
 }
@@ -90,10 +90,10 @@ pub struct Only<'a> {
 
 impl LoadOptions<'_> {
     /// One event, and then we end.
-    pub fn short(world: &World) -> LoadOptions<'static> {
+    pub fn short(context: &AppContext) -> LoadOptions<'static> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
-        let background = world.program.clone().map(handed_to);
+        let background = context.program.clone().map(handed_to);
         LoadOptions {
             background,
             previous: None,
@@ -101,57 +101,58 @@ impl LoadOptions<'_> {
             only: None,
             asked_by: None,
             refused_by: None,
-            guards: shared_guards(world),
+            guards: shared_guards(context),
         }
     }
 }
 
 impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
-    pub fn load(world: &World, positions: Positions) -> Result<App, AppError> {
-        App::load_with(world, positions, LoadOptions::short(world))
+    pub fn load(context: &AppContext, positions: Positions) -> Result<App, AppError> {
+        App::load_with(context, positions, LoadOptions::short(context))
     }
 
     /// Like [`App::load`], with the extensions as they are in their folders, also those of which something else goes on
     /// that was approved.
-    pub fn load_as_is(world: &World) -> Result<App, AppError> {
-        App::load_with(world, Positions::Always, LoadOptions { as_is: true, ..LoadOptions::short(world) })
+    pub fn load_as_is(context: &AppContext) -> Result<App, AppError> {
+        App::load_with(context, Positions::Always, LoadOptions { as_is: true, ..LoadOptions::short(context) })
     }
 
     /// Like [`App::load_as_is`], for who cares for some extensions only: others may be there by name alone.
-    pub fn load_only(world: &World, only: Only<'_>) -> Result<App, AppError> {
-        App::load_with(world, Positions::Always, LoadOptions { only: Some(only), ..LoadOptions::short(world) })
+    pub fn load_only(context: &AppContext, only: Only<'_>) -> Result<App, AppError> {
+        App::load_with(context, Positions::Always, LoadOptions { only: Some(only), ..LoadOptions::short(context) })
     }
 
     /// Like [`App::load`], for a stay of another kind.
-    pub fn load_with(world: &World, positions: Positions, stay: LoadOptions<'_>) -> Result<App, AppError> {
-        let env = |name: &str| world.variable(name);
-        App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), stay)
+    pub fn load_with(context: &AppContext, positions: Positions, stay: LoadOptions<'_>) -> Result<App, AppError> {
+        let env = |name: &str| context.variable(name);
+        App::new(context, positions, ollm_catalog::load(&context.places, &env, &context.overrides, positions), stay)
     }
 
     /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
     /// the user's configuration alone; after their refusal nothing of the project is read.
-    pub fn load_for(world: &World, event: &Event, asked_by: Option<&'static str>) -> Result<App, AppError> {
-        let env = |name: &str| world.variable(name);
+    pub fn load_for(context: &AppContext, event: &Event, asked_by: Option<&'static str>) -> Result<App, AppError> {
+        let env = |name: &str| context.variable(name);
         let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
-        let stay = LoadOptions::short(world);
-        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world, &stay.guards)).flatten();
-        let places = readable(world, refused_by.as_deref());
-        let folder = world.snapshots();
+        let stay = LoadOptions::short(context);
+        let refused_by =
+            context.places.project_speaks().then(|| refusing_guard(event, context, &stay.guards)).flatten();
+        let places = readable(context, refused_by.as_deref());
+        let folder = context.snapshots();
         let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
-        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment, snapshots);
-        App::new(world, Positions::OnDemand, found, LoadOptions { asked_by, refused_by, ..stay })
+        let found = ollm_catalog::load_for(&places, &env, &context.overrides, &moment, snapshots);
+        App::new(context, Positions::OnDemand, found, LoadOptions { asked_by, refused_by, ..stay })
     }
 
     /// The files of other agents whose hooks are read where they are.
     pub fn files_in_place(&self) -> Vec<PathBuf> {
-        let places = &self.world.places;
-        ollm_catalog::files_in_place(&self.config.hooks(places), places, &|name| self.world.variable(name))
+        let places = &self.context.places;
+        ollm_catalog::files_in_place(&self.config.hooks(places), places, &|name| self.context.variable(name))
     }
 
     /// Where it was loaded.
-    pub fn world(&self) -> &World {
-        &self.world
+    pub fn context(&self) -> &AppContext {
+        &self.context
     }
 
     /// Ends what runs: servers in order, then what hooks and tools left behind. What was learned of files is kept.
@@ -180,26 +181,26 @@ impl App {
     }
 
     fn new(
-        world: &World,
+        context: &AppContext,
         positions: Positions,
         (catalog, problems): (Catalog, Vec<Problem>),
         stay: LoadOptions<'_>,
     ) -> Result<App, AppError> {
-        let mut problems = world.told(problems);
+        let mut problems = context.told(problems);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(
                 AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
             );
         }
-        world.keep_log_settings(catalog.config.log());
-        let (switches, trouble) = Switches::load(&world.switches());
-        problems.extend(trouble.map(|trouble| unreliable(world, &trouble)));
+        context.keep_log_settings(catalog.config.log());
+        let (switches, trouble) = Switches::load(&context.switches());
+        problems.extend(trouble.map(|trouble| unreliable(context, &trouble)));
         let (hooks, kept) = match stay.previous {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let mut trust = world.trust(&catalog.config);
-        let places = readable(world, stay.refused_by.as_deref());
+        let mut trust = context.trust(&catalog.config);
+        let places = readable(context, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
             (None, Some(only)) => Before::Names(only),
@@ -207,28 +208,28 @@ impl App {
             (None, None) => Before::Approvals(&trust),
         };
         let budget = catalog.budget.map(RefCell::new);
-        let view = View { world, places: &places, budget: budget.as_ref() };
+        let view = View { context, places: &places, budget: budget.as_ref() };
         let (extensions, changes) =
             extensions_since(&before, view, &catalog.config, &switches, positions, &mut problems);
         problems.extend(budget.and_then(|budget| budget.into_inner().problem()));
         hold(&trust, &extensions);
-        world.hidden.add(extensions.iter().flat_map(known_secrets));
+        context.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&places).directories;
-        let extensions_off = extensions_off(&catalog.config, world);
+        let extensions_off = extensions_off(&catalog.config, context);
         let settings = catalog.settings;
         let rules = settings.rules();
         trust.workspace = settings.trust_workspace;
         trust.untrusted_projects.clone_from(&settings.untrusted_projects);
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
         let environment = Environment {
-            variables: world.variables.clone(),
-            cwd: world.cwd.clone(),
-            project: world.places.project.clone(),
-            home: world.places.user_home.clone(),
-            network: world.network.clone(),
-            background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
+            variables: context.variables.clone(),
+            cwd: context.cwd.clone(),
+            project: context.places.project.clone(),
+            home: context.places.user_home.clone(),
+            network: context.network.clone(),
+            background: stay.background.map(|launcher| trace::left_to(launcher, context, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
-            hidden: world.hidden.clone(),
+            hidden: context.hidden.clone(),
         };
         let mut engine = Engine::new(trust, environment);
         engine.rates.global = settings.rate_limit;
@@ -237,13 +238,13 @@ impl App {
         for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
             let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
-            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, world) });
+            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, context) });
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.spec.action.needs(), Needs::Tool { .. });
-            let hook = switched(hook, &switches, world);
+            let hook = switched(hook, &switches, context);
             if let Err(duplicate) = engine.registry.register(left_to_agent(hook, stay.asked_by)) {
                 problems.push(taken(&origin, &duplicate));
             }
@@ -254,7 +255,7 @@ impl App {
             engine,
             problems,
             rules,
-            trail: trace::kept(world, &settings),
+            trail: trace::kept(context, &settings),
             trace: settings,
             undeclared,
             extensions,
@@ -265,11 +266,11 @@ impl App {
             mcp_tools: None,
             changes,
             kept,
-            world: world.clone(),
-            unread: stay.refused_by.and_then(|guard| unread_project(&guard, world)),
+            context: context.clone(),
+            unread: stay.refused_by.and_then(|guard| unread_project(&guard, context)),
         };
         if calls {
-            app.tools(world);
+            app.tools(context);
         }
         Ok(app)
     }
@@ -288,7 +289,7 @@ impl App {
         self.config = fresh.config;
         self.changes = fresh.changes;
         self.kept = fresh.kept;
-        self.world = fresh.world;
+        self.context = fresh.context;
     }
 
     /// Has what can no longer be read told again, as if it had just happened.
@@ -304,16 +305,16 @@ impl App {
     }
 
     /// What a person should know of extensions that cannot be understood as they are: some of them go on nevertheless.
-    pub fn going_on(&self, world: &World) -> Vec<String> {
+    pub fn going_on(&self, context: &AppContext) -> Vec<String> {
         if !self.extensions.iter().any(Extension::is_broken) {
             return Vec::new();
         }
-        let (switches, _) = Switches::load(&world.switches());
-        let trust = world.trust(&self.config);
-        let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
+        let (switches, _) = Switches::load(&context.switches());
+        let trust = context.trust(&self.config);
+        let found = extensions_as_approved(context, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
             let name = &one.name;
-            let ending = world.tell(&Remedy::DisableExtension(name.clone()));
+            let ending = context.tell(&Remedy::DisableExtension(name.clone()));
             format!("what was approved of `{name}` goes on until its manifest is mended; {ending}")
         };
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
@@ -337,7 +338,7 @@ impl App {
     }
 
     fn shown(&self, origin: &ollm_catalog::Origin) -> String {
-        origin.shown(self.world.places.user_home.as_deref())
+        origin.shown(self.context.places.user_home.as_deref())
     }
 
     /// Why no extension is loaded, where the configuration says so.
@@ -346,8 +347,8 @@ impl App {
     }
 
     /// The tools of MCP servers, for hooks and whoever asks; that alone reads and starts nothing.
-    pub fn tools(&mut self, world: &World) -> Arc<McpTools> {
-        let mcp_tools = Arc::clone(self.mcp_tools.get_or_insert_with(|| Arc::new(McpTools::new(world))));
+    pub fn tools(&mut self, context: &AppContext) -> Arc<McpTools> {
+        let mcp_tools = Arc::clone(self.mcp_tools.get_or_insert_with(|| Arc::new(McpTools::new(context))));
         self.engine.tools = Some(mcp_tools.clone());
         mcp_tools
     }
@@ -363,8 +364,8 @@ impl App {
     }
 
     /// What is wrong with the folders extensions are looked for in, and with what is remembered of extensions.
-    pub fn problems_around_extensions(&self, world: &World) -> impl Iterator<Item = &Problem> {
-        let (switches, secrets) = (world.switches(), world.places.secrets());
+    pub fn problems_around_extensions(&self, context: &AppContext) -> impl Iterator<Item = &Problem> {
+        let (switches, secrets) = (context.switches(), context.places.secrets());
         self.problems.iter().filter(move |Problem { file, .. }| {
             *file == switches || *file == secrets || self.directories.contains(file)
         })
@@ -392,7 +393,7 @@ impl App {
         let named: Vec<&Arc<Hook>> = hooks.iter().filter(|hook| hook.spec.name == id).collect();
         match named.as_slice() {
             [hook] => Ok(Arc::clone(hook)),
-            [] => Err(unknown(id, &hooks, &self.world)),
+            [] => Err(unknown(id, &hooks, &self.context)),
             many => {
                 let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
                 Err(AppError::new(ErrorKind::Usage, format!("{} hooks are named `{id}`", many.len()))
@@ -402,32 +403,32 @@ impl App {
     }
 }
 
-fn extensions_off(config: &Config, world: &World) -> Option<String> {
+fn extensions_off(config: &Config, context: &AppContext) -> Option<String> {
     let setting = config.get("extensions.enabled").filter(|setting| setting.value == false)?;
-    Some(setting.origin.shown(world.places.user_home.as_deref()))
+    Some(setting.origin.shown(context.places.user_home.as_deref()))
 }
 
 /// The extensions there are; one that cannot be loaded is a problem.
 pub fn extensions(
-    world: &World,
+    context: &AppContext,
     config: &Config,
     switches: &Switches,
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, View::of(world), config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, View::of(context), config, switches, positions, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
 pub fn extensions_as_approved(
-    world: &World,
+    context: &AppContext,
     config: &Config,
     switches: &Switches,
     trust: &Trust,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let before = Before::Approvals(trust);
-    let (found, _) = extensions_since(&before, View::of(world), config, switches, Positions::OnDemand, problems);
+    let (found, _) = extensions_since(&before, View::of(context), config, switches, Positions::OnDemand, problems);
     hold(trust, &found);
     found
 }
@@ -439,10 +440,10 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 }
 
 /// The extensions as they are now that something was switched or set; what was read before is not read again.
-pub fn extensions_again(app: &App, world: &World) -> Extensions {
-    let (switches, _) = Switches::load(&world.switches());
+pub fn extensions_again(app: &App, context: &AppContext) -> Extensions {
+    let (switches, _) = Switches::load(&context.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, View::of(world), &app.config, &switches, app.positions, &mut Vec::new()).0
+    extensions_since(&before, View::of(context), &app.config, &switches, app.positions, &mut Vec::new()).0
 }
 
 /// What is known of extensions before they are read.
@@ -457,38 +458,38 @@ enum Before<'a> {
 }
 
 /// Where files are looked for: after the refusal of a guard, not in the project.
-fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
+fn readable<'w>(context: &'w AppContext, refused_by: Option<&str>) -> Cow<'w, Places> {
     match refused_by {
-        Some(_) => Cow::Owned(world.places.users_own()),
-        None => Cow::Borrowed(&world.places),
+        Some(_) => Cow::Owned(context.places.users_own()),
+        None => Cow::Borrowed(&context.places),
     }
 }
 
 /// Where extensions are looked for, and how much of that may be read.
 #[derive(Clone, Copy)]
 struct View<'a> {
-    world: &'a World,
+    context: &'a AppContext,
     places: &'a Places,
     budget: Option<&'a RefCell<Budget>>,
 }
 
 impl View<'_> {
-    fn of(world: &World) -> View<'_> {
-        View { world, places: &world.places, budget: None }
+    fn of(context: &AppContext) -> View<'_> {
+        View { context, places: &context.places, budget: None }
     }
 }
 
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
     before: &Before<'_>,
-    View { world, places, budget }: View<'_>,
+    View { context, places, budget }: View<'_>,
     config: &Config,
     switches: &Switches,
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> (Extensions, Changes) {
-    let file = world.places.secrets();
-    let (secrets, trouble) = Secrets::load(&file, world.keyring());
+    let file = context.places.secrets();
+    let (secrets, trouble) = Secrets::load(&file, context.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
     problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
     let folder = |root: &Path| match before {
@@ -496,23 +497,23 @@ fn extensions_since(
         _ => None,
     };
     // Hardly anybody asks.
-    let approvals = LazyCell::new(|| world.trust(config));
+    let approvals = LazyCell::new(|| context.trust(config));
     let surroundings = Surroundings {
         places,
         config,
-        env: &|name: &str| world.variable(name),
+        env: &|name: &str| context.variable(name),
         switches,
         secrets: &secrets,
         now: SystemTime::now(),
         positions,
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
-        commands: world.commands,
+        commands: context.commands,
         budget,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
-        problems.extend(world.told(more));
+        problems.extend(context.told(more));
         return (extensions, changes);
     }
     let (extensions, more) = match before {
@@ -531,7 +532,7 @@ fn extensions_since(
             State::Failed(_) => Some(why),
         }
     });
-    problems.extend(world.told(more.into_iter().chain(held)));
+    problems.extend(context.told(more.into_iter().chain(held)));
     (extensions, Changes::default())
 }
 
@@ -571,7 +572,7 @@ fn left_to_agent(mut hook: Hook, asked_by: Option<&str>) -> Hook {
 }
 
 /// A hook as a person switched it, if that still holds.
-fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
+fn switched(mut hook: Hook, switches: &Switches, context: &AppContext) -> Hook {
     if switches.is_empty() || hook.spec.source == Source::Policy {
         return hook;
     }
@@ -582,7 +583,7 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
         Some(Switch { on: false, until }) => {
             let left = until.and_then(|until| until.duration_since(now).ok());
             let left = left.map(|left| format!(" for another {}", approximately(left))).unwrap_or_default();
-            let way_out = world.tell(&Remedy::EnableHook(hook.id().to_owned()));
+            let way_out = context.tell(&Remedy::EnableHook(hook.id().to_owned()));
             hook.off = Some(format!("switched off{left}; {way_out}"));
         }
     }
@@ -610,9 +611,9 @@ pub fn approximately(time: Duration) -> String {
 }
 
 /// What is wrong with the file of switches.
-pub fn unreliable(world: &World, trouble: &Trouble) -> Problem {
+pub fn unreliable(context: &AppContext, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
-    Problem::of_file(Severity::Error, &world.switches(), message)
+    Problem::of_file(Severity::Error, &context.switches(), message)
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
@@ -625,11 +626,11 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
     }
 }
 
-fn unknown(id: &str, hooks: &[Arc<Hook>], world: &World) -> AppError {
+fn unknown(id: &str, hooks: &[Arc<Hook>], context: &AppContext) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
     let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
     match nearest(id, ids) {
         Some(known) => failure.hint(format!("did you mean `{known}`?")),
-        None => failure.hint(world.tell(&Remedy::ListHooks)),
+        None => failure.hint(context.tell(&Remedy::ListHooks)),
     }
 }

@@ -8,9 +8,9 @@ use minisign::{ErrorKind as MinisignKind, KeyPair, PublicKey, SecretKey, SecretK
 use ollm_store::{read_bounded, write_atomic};
 use ollm_trust::{Sign, SignError, Signer};
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 use crate::port::Person;
-use crate::world::World;
 
 /// How often a person may mistype.
 const TRIES: usize = 3;
@@ -24,7 +24,7 @@ pub struct UnlockedKey(SecretKey);
 
 impl UnlockedKey {
     /// Makes a key and keeps it: the secret one locked with the passphrase, and the public one beside it.
-    pub fn create(passphrase: &str, world: &World) -> Result<UnlockedKey, AppError> {
+    pub fn create(passphrase: &str, context: &AppContext) -> Result<UnlockedKey, AppError> {
         let short = || AppError::usage(format!("a passphrase of an approval key has at least {SHORTEST} characters"));
         if passphrase.chars().count() < SHORTEST {
             return Err(short());
@@ -35,8 +35,8 @@ impl UnlockedKey {
         let pair = KeyPair::generate_encrypted_keypair(Some(passphrase.to_owned())).map_err(|error| broken(&error))?;
         let secret = pair.sk.to_box(Some("secret key for approvals of ollm")).map_err(|error| broken(&error))?;
         let public = pair.pk.to_box().map_err(|error| broken(&error))?;
-        write_atomic(&world.secret_key(), &secret.to_bytes()).map_err(|error| broken(&error))?;
-        write_atomic(&world.public_key(), &public.to_bytes()).map_err(|error| broken(&error))?;
+        write_atomic(&context.secret_key(), &secret.to_bytes()).map_err(|error| broken(&error))?;
+        write_atomic(&context.public_key(), &public.to_bytes()).map_err(|error| broken(&error))?;
         match opened(&secret.into_string(), passphrase) {
             Ok(Some(key)) => Ok(key),
             Ok(None) => Err(broken(&"it does not open with the passphrase")),
@@ -45,10 +45,10 @@ impl UnlockedKey {
     }
 
     /// Has the person unlock the key that is there.
-    pub fn ask(world: &World) -> Result<UnlockedKey, AppError> {
-        let person = world.person.clone().ok_or_else(no_terminal)?;
+    pub fn ask(context: &AppContext) -> Result<UnlockedKey, AppError> {
+        let person = context.person.clone().ok_or_else(no_terminal)?;
         let locked = |error: SignError| AppError::new(ErrorKind::Untrusted, error.to_string());
-        PersonsKey { file: world.secret_key(), person }.open().map_err(locked)
+        PersonsKey { file: context.secret_key(), person }.open().map_err(locked)
     }
 
     /// The public key, as `hooks.approvalKey` wants it.
@@ -101,9 +101,9 @@ impl Signer for PersonsKey {
 }
 
 /// The signer of approvals, if a person can be asked.
-pub(crate) fn signer(world: &World) -> Option<Box<dyn Signer>> {
-    let person = world.person.clone()?;
-    Some(Box::new(PersonsKey { file: world.secret_key(), person }))
+pub(crate) fn signer(context: &AppContext) -> Option<Box<dyn Signer>> {
+    let person = context.person.clone()?;
+    Some(Box::new(PersonsKey { file: context.secret_key(), person }))
 }
 
 fn sign_with(key: UnlockedKey) -> Sign {

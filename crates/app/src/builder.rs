@@ -9,10 +9,10 @@ use ollm_protocol::{Commands, Hook};
 use ollm_trust::Approver;
 
 use crate::app::{App, LoadOptions};
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 use crate::port::Person;
 use crate::trace;
-use crate::world::World;
 
 /// Makes an [`App`] from values: nothing is read from this process's environment, home or folder.
 ///
@@ -102,16 +102,16 @@ impl AppBuilder {
 
     /// Loads everything. A problem that makes guards unreliable is an error; all other problems are in [`App::problems`].
     pub fn build(self) -> Result<App, AppError> {
-        let mut world = World::new(self.variables, self.folder, Some(self.user_home));
-        (world.program, world.person, world.commands) = (self.helper, self.person, self.commands);
-        world.places.policy = self.policy;
-        let mut app = App::load_with(&world, Positions::OnDemand, LoadOptions::short(&world))?;
+        let mut context = AppContext::new(self.variables, self.folder, Some(self.user_home));
+        (context.program, context.person, context.commands) = (self.helper, self.person, self.commands);
+        context.places.policy = self.policy;
+        let mut app = App::load_with(&context, Positions::OnDemand, LoadOptions::short(&context))?;
         for hook in self.hooks {
             let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());
             app.engine.registry.register(hook).map_err(taken)?;
         }
         app.engine.trust.approver = self.approver;
-        app.tools(&world);
+        app.tools(&context);
         trace::listen(&mut app);
         Ok(app)
     }

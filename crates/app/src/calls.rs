@@ -14,7 +14,7 @@ use ollm_store::{Claim, Claims, Digest, Hasher};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::world::World;
+use crate::app_context::AppContext;
 
 const VERSION: u32 = 1;
 /// How long a decision is taken over once it was made: agents start us at once, or right after one another.
@@ -53,7 +53,7 @@ impl App {
     pub fn turn(&self, event: &Event, number: &str, deadline: Option<Instant>) -> Turn {
         let Some(call) = self.shared_call(event, number) else { return Turn::Alone };
         let patience = deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()) / 2);
-        let claims = Claims { folder: &folder(self.world()), fresh: FRESH, largest: LARGEST };
+        let claims = Claims { folder: &folder(self.context()), fresh: FRESH, largest: LARGEST };
         match claims.take(&call, patience, SystemTime::now) {
             Ok(ollm_store::Turn::First(claim)) => Turn::First(claim),
             Ok(ollm_store::Turn::Done(decision)) => {
@@ -68,13 +68,13 @@ impl App {
     /// What tells a call apart from every other one, with the hooks that it meets; nothing where each of us decides alone.
     fn shared_call(&self, event: &Event, number: &str) -> Option<Digest> {
         let session = event.session_id()?;
-        let world = self.world();
+        let context = self.context();
         // A hook of ours that asks us in turn would be waited for by itself.
-        let is_nested = world.variable("OLLM_AGENT").is_some();
+        let is_nested = context.variable("OLLM_AGENT").is_some();
         // Whoever can forge a decision in our folder could also switch hooks off there, but neither what the machine's policy
         // requires nor what only a signature approves.
         let is_signed = self.engine.trust.key().is_some();
-        if session.is_empty() || is_nested || is_signed || world.own_home().is_none() {
+        if session.is_empty() || is_nested || is_signed || context.own_home().is_none() {
             return None;
         }
         let hooks = self.engine.registry.candidates(event.kind, event.subject());
@@ -84,7 +84,7 @@ impl App {
         }
         let mut hasher = Hasher::new()
             .field("version", env!("CARGO_PKG_VERSION").as_bytes())
-            .field("cwd", world.cwd.as_os_str().as_encoded_bytes())
+            .field("cwd", context.cwd.as_os_str().as_encoded_bytes())
             .field("rules", format!("{:?} {:?}", self.engine.switched_off, self.engine.trust.untrusted).as_bytes())
             .field("event", event.kind.name().as_bytes())
             .field("session", session.as_bytes())
@@ -105,8 +105,8 @@ impl App {
     }
 }
 
-fn folder(world: &World) -> PathBuf {
-    world.state().join("calls")
+fn folder(context: &AppContext) -> PathBuf {
+    context.state().join("calls")
 }
 
 /// Whether a hook may do anything that should be done once.

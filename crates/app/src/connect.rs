@@ -14,8 +14,8 @@ use ollm_protocol::{Event, EventKind};
 use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
 use serde_json::Value;
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 mod import;
 mod line;
@@ -92,18 +92,18 @@ pub fn agent(name: &str) -> Result<&'static AgentDialect, AppError> {
 }
 
 /// Where an agent reads its hooks.
-pub fn place(agent: &AgentDialect, scope: Scope, world: &World) -> Result<PathBuf, AppError> {
+pub fn place(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<PathBuf, AppError> {
     match scope {
         Scope::User => {
-            let home = world.places.user_home.as_deref();
-            let place = in_home(agent, agent.home.user, home, &|name| world.variable(name));
-            place.map(|place| world.cwd.join(place)).ok_or_else(homeless)
+            let home = context.places.user_home.as_deref();
+            let place = in_home(agent, agent.home.user, home, &|name| context.variable(name));
+            place.map(|place| context.cwd.join(place)).ok_or_else(homeless)
         }
         Scope::Project => {
             let below = agent.home.project.ok_or_else(|| {
                 AppError::usage(format!("{} reads no hooks of a project", agent.title)).hint("connect it for yourself")
             })?;
-            Ok(project(world)?.join(below))
+            Ok(project(context)?.join(below))
         }
     }
 }
@@ -112,16 +112,21 @@ fn homeless() -> AppError {
     AppError::new(ErrorKind::Environment, "there is no home to look into").hint("set HOME")
 }
 
-fn project(world: &World) -> Result<&Path, AppError> {
-    world.places.project.as_deref().ok_or_else(|| {
+fn project(context: &AppContext) -> Result<&Path, AppError> {
+    context.places.project.as_deref().ok_or_else(|| {
         AppError::usage("this folder is in no project")
             .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
     })
 }
 
 /// What an agent's settings will be when it asks us.
-pub fn plan<'a>(agent: &'a AgentDialect, scope: Scope, program: &Path, world: &World) -> Result<Plan<'a>, AppError> {
-    let place = place(agent, scope, world)?;
+pub fn plan<'a>(
+    agent: &'a AgentDialect,
+    scope: Scope,
+    program: &Path,
+    context: &AppContext,
+) -> Result<Plan<'a>, AppError> {
+    let place = place(agent, scope, context)?;
     let line = |event: &str| line(agent, scope, event, program);
     if let Form::Own(files) = agent.home.form {
         let files = files(&Commands { events: agent.home.events, line: &line });
@@ -149,9 +154,9 @@ pub fn plan<'a>(agent: &'a AgentDialect, scope: Scope, program: &Path, world: &W
 }
 
 /// What an agent's settings will be when it asks us no more.
-pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, world: &World) -> Result<Plan<'a>, AppError> {
-    let place = place(agent, scope, world)?;
-    let record = Record::of(&record::Key { agent: agent.name, scope, file: &place }, world);
+pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, context: &AppContext) -> Result<Plan<'a>, AppError> {
+    let place = place(agent, scope, context)?;
+    let record = Record::of(&record::Key { agent: agent.name, scope, file: &place }, context);
     let mut plan = Plan { agent, scope, files: Vec::new(), warnings: Vec::new(), made: Made::default() };
     if let Form::Own(_) = agent.home.form {
         for path in own_paths(agent) {
@@ -212,14 +217,14 @@ impl Plan<'_> {
     }
 
     /// Writes it down: each file right or not at all, with a copy of what was there before. The copies are returned.
-    pub fn carry_out(&self, world: &World) -> Result<Vec<PathBuf>, AppError> {
-        world.need_home()?;
+    pub fn carry_out(&self, context: &AppContext) -> Result<Vec<PathBuf>, AppError> {
+        context.need_home()?;
         // Who asked us before it was told to, did so by another way.
-        status::forget_fired(self.agent, world);
+        status::forget_fired(self.agent, context);
         let mut copies = Vec::new();
         for file in self.files.iter().filter(|file| file.changes()) {
             let precious = file.before.as_deref().filter(|_| file.precious);
-            let backup = precious.map(|text| backup(self.agent, &file.path, text, world)).transpose()?;
+            let backup = precious.map(|text| backup(self.agent, &file.path, text, context)).transpose()?;
             // Somebody may have written to it while a person looked at the difference.
             if read(&file.path)? != file.before {
                 let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
@@ -243,10 +248,10 @@ impl Plan<'_> {
                 &record::Key { agent: self.agent.name, scope: self.scope, file: &file.path },
                 before,
                 record.as_ref(),
-                world,
+                context,
             )?;
         }
-        status::forget_fired(self.agent, world);
+        status::forget_fired(self.agent, context);
         Ok(copies)
     }
 }
@@ -294,11 +299,11 @@ fn remove_own_folders(file: &Path) {
 }
 
 /// Keeps what a file held, where no agent looks for settings.
-fn backup(agent: &AgentDialect, path: &Path, text: &str, world: &World) -> Result<PathBuf, AppError> {
+fn backup(agent: &AgentDialect, path: &Path, text: &str, context: &AppContext) -> Result<PathBuf, AppError> {
     let digest = digest_bytes(text.as_bytes()).to_string();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();
-    let copy = world.state().join("backups").join(format!("{}-{short}-{name}", agent.name));
+    let copy = context.state().join("backups").join(format!("{}-{short}-{name}", agent.name));
     write_atomic(&copy, text.as_bytes()).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
     Ok(copy)
 }
@@ -312,14 +317,14 @@ fn broken(path: &Path, why: &str) -> AppError {
 pub const TEST_EVENT: &str = "ollm_connect_test";
 
 /// Tries an agent's line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
-pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, world: &World) -> Result<(), String> {
+pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &AppContext) -> Result<(), String> {
     let line = line(agent, scope, TEST_EVENT, program);
     let dialect = by_name(agent.name).ok_or("its dialect is not known")?;
     let event = Event::new(EventKind::Custom, [("eventName", Value::from(TEST_EVENT))]);
     let job = Job {
         args: vec!["-c".into(), line.into()],
-        env: world.variables.clone(),
-        cwd: Some(world.cwd.clone()),
+        env: context.variables.clone(),
+        cwd: Some(context.cwd.clone()),
         stdin: dialect.write_event(&event, &Addressee { name: "ollm", version: "1.0.0" }),
         limits: Limits { timeout: Duration::from_secs(20), ..Limits::default() },
         ..Job::new("/bin/sh")

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use ollm_store::current_uid;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::app_context::AppContext;
 
 mod client;
 mod host;
@@ -96,8 +96,8 @@ impl ControlRequest {
 }
 
 /// Where conversations listen.
-fn folder(world: &World) -> PathBuf {
-    world.state().join("chats")
+fn folder(context: &AppContext) -> PathBuf {
+    context.state().join("chats")
 }
 
 /// Whether nobody else can enter a folder.
@@ -107,8 +107,8 @@ fn is_own(meta: &Metadata) -> bool {
 }
 
 /// What tells the conversations of one project from those of another.
-fn place(world: &World) -> String {
-    let place = world.places.project.as_deref().unwrap_or(&world.cwd);
+fn place(context: &AppContext) -> String {
+    let place = context.places.project.as_deref().unwrap_or(&context.cwd);
     place.canonicalize().as_deref().unwrap_or(place).to_string_lossy().into_owned()
 }
 

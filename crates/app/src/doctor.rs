@@ -9,11 +9,11 @@ use ollm_catalog::{Positions, Problem, Severity};
 use ollm_protocol::{Hook, Remedy, Source};
 
 use crate::app::App;
+use crate::app_context::AppContext;
 use crate::connect::{self, AgentStatus, Link, LinkState, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
 use crate::servers::Servers;
-use crate::world::World;
 
 /// What was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,26 +137,26 @@ impl Examination {
 }
 
 /// Looks over everything.
-pub fn examine(world: &World) -> Examination {
+pub fn examine(context: &AppContext) -> Examination {
     let mut found = Examination::default();
-    process(world, &mut found);
-    match App::load(world, Positions::Always) {
+    process(context, &mut found);
+    match App::load(context, Positions::Always) {
         Ok(app) => {
             files(&app, &mut found);
             guards(&app, &mut found);
             approvals(&app, &mut found);
             hooks(&app, &mut found);
-            look_at_model(&app, world, &mut found);
+            look_at_model(&app, context, &mut found);
         }
         Err(error) => failed(Area::Files, &error, &mut found),
     }
-    match Servers::load(world) {
+    match Servers::load(context) {
         Ok(servers) => look_at_servers(&servers, &mut found),
         // The same file stopped the hooks, and was told there.
         Err(_) if !found.findings.is_empty() => {}
         Err(error) => failed(Area::Servers, &error, &mut found),
     }
-    look_at_agents(world, &mut found);
+    look_at_agents(context, &mut found);
     found.findings.sort_by_key(|finding| Area::ALL.iter().position(|area| *area == finding.area));
     found
 }
@@ -166,21 +166,21 @@ fn failed(area: Area, error: &AppError, found: &mut Examination) {
     found.fault(area, &error.message, (!hints.is_empty()).then_some(hints));
 }
 
-fn process(world: &World, found: &mut Examination) {
-    let home = world.own_home().map_or_else(|| "no home".to_owned(), |home| home.display().to_string());
-    let project = world.places.project.as_deref().map(|project| format!(", project {}", project.display()));
+fn process(context: &AppContext, found: &mut Examination) {
+    let home = context.own_home().map_or_else(|| "no home".to_owned(), |home| home.display().to_string());
+    let project = context.places.project.as_deref().map(|project| format!(", project {}", project.display()));
     found.saw(Area::Process, format!("{home}{}", project.unwrap_or_default()));
-    if let Err(error) = world.need_home() {
+    if let Err(error) = context.need_home() {
         failed(Area::Process, &error, found);
     }
-    for oddity in &world.oddities {
+    for oddity in &context.oddities {
         found.fault(Area::Process, oddity, None);
     }
     if ollm_store::current_uid() == 0 {
         found.note(Area::Process, "this runs as root, and so do its hooks", None);
     }
     for relative in
-        world.search_path().map(std::env::split_paths).into_iter().flatten().filter(|part| !part.is_absolute())
+        context.search_path().map(std::env::split_paths).into_iter().flatten().filter(|part| !part.is_absolute())
     {
         let what = format!("PATH has `{}`, which is no absolute path; hooks do not look there", relative.display());
         found.note(Area::Process, what, None);
@@ -222,7 +222,7 @@ fn hooks(app: &App, found: &mut Examination) {
     }
     for script in &app.undeclared {
         let what = format!("{} is declared by no hook file and never runs", script.path.display());
-        found.note(Area::Hooks, what, Some(app.world().tell(&script.remedy())));
+        found.note(Area::Hooks, what, Some(app.context().tell(&script.remedy())));
     }
 }
 
@@ -246,8 +246,8 @@ fn look_at_servers(servers: &Servers<'_>, found: &mut Examination) {
     }
 }
 
-fn look_at_agents(world: &World, found: &mut Examination) {
-    let all = connect::agents(world);
+fn look_at_agents(context: &AppContext, found: &mut Examination) {
+    let all = connect::agents(context);
     let linked: Vec<&AgentStatus> = all.iter().filter(|status| !status.links.is_empty()).collect();
     let asks = linked.iter().filter(|status| status.asks()).count();
     found.saw(Area::Agents, format!("{} connected, {asks} of them asked already", linked.len()));
@@ -255,17 +255,17 @@ fn look_at_agents(world: &World, found: &mut Examination) {
         let (name, title) = (status.agent.name, status.agent.title);
         for link in &status.links {
             let file = link.file.display();
-            let what = match (&link.state, world.program.as_deref()) {
+            let what = match (&link.state, context.program.as_deref()) {
                 (LinkState::Connected, Some(program)) => {
                     // The line as it stands there, through the shell that the agent would use.
-                    let tried = connect::try_line(status.agent, link.scope, program, world);
+                    let tried = connect::try_line(status.agent, link.scope, program, context);
                     tried.err().map(|why| format!("the line for {title} in {file} does not work: {why}"))
                 }
                 (LinkState::Connected, None) => None,
                 (state, _) => Some(format!("{title} by {file}: {state}")),
             };
             if let Some(what) = what {
-                found.fault(Area::Agents, what, Some(way_out(name, link, world)));
+                found.fault(Area::Agents, what, Some(way_out(name, link, context)));
             }
         }
         if status.is_duplicated() {
@@ -277,17 +277,17 @@ fn look_at_agents(world: &World, found: &mut Examination) {
 }
 
 /// How entries of ours work again.
-fn way_out(agent: &'static str, link: &Link, world: &World) -> String {
+fn way_out(agent: &'static str, link: &Link, context: &AppContext) -> String {
     match (&link.state, link.scope) {
         (LinkState::Broken(_), _) => "mend the file".to_owned(),
         (LinkState::Moved(program), _) if !program.contains('/') => "put its folder on your PATH".to_owned(),
-        (_, Scope::User) => world.tell(&Remedy::ConnectAgent(agent)),
-        (_, Scope::Project) => world.tell(&Remedy::ConnectInProject(agent)),
+        (_, Scope::User) => context.tell(&Remedy::ConnectAgent(agent)),
+        (_, Scope::Project) => context.tell(&Remedy::ConnectInProject(agent)),
     }
 }
 
-fn look_at_model(app: &App, world: &World, found: &mut Examination) {
-    match model::open(None, &ModelConfig::of(&app.config), world) {
+fn look_at_model(app: &App, context: &AppContext, found: &mut Examination) {
+    match model::open(None, &ModelConfig::of(&app.config), context) {
         Ok(model) => found.saw(Area::Model, model.name()),
         // Only the agent of our own needs one.
         Err(error) => {

@@ -18,8 +18,8 @@ use ollm_shell::shell_word;
 use ollm_store::{read_bounded, replace_through_links};
 use serde_json::Value;
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 /// What our line begins with.
 const LOOK: &str = "if command -v ";
@@ -73,9 +73,9 @@ impl Entry {
 impl Place {
     /// The place in the repository that we stand in. One that the user's own configuration names for all repositories at once is
     /// refused: this command is about one of them.
-    pub fn find(world: &World) -> Result<Place, AppError> {
-        let root = git_path(world, &world.cwd, &["rev-parse", "--show-toplevel"])?;
-        let scoped = git(world, &root, &["config", "--show-scope", "--get", "core.hooksPath"]).unwrap_or_default();
+    pub fn find(context: &AppContext) -> Result<Place, AppError> {
+        let root = git_path(context, &context.cwd, &["rev-parse", "--show-toplevel"])?;
+        let scoped = git(context, &root, &["config", "--show-scope", "--get", "core.hooksPath"]).unwrap_or_default();
         let scope = String::from_utf8_lossy(&scoped).split_whitespace().next().map(str::to_owned);
         if let Some(scope) = scope.filter(|scope| scope != "local" && scope != "worktree") {
             let message =
@@ -83,25 +83,25 @@ impl Place {
             return Err(AppError::new(ErrorKind::Configuration, message)
                 .hint("set it for this repository alone: git config --local core.hooksPath FOLDER"));
         }
-        let hooks = git_path(world, &root, &["rev-parse", "--git-path", "hooks"])?;
+        let hooks = git_path(context, &root, &["rev-parse", "--git-path", "hooks"])?;
         let hooks = root.join(hooks);
         // Husky writes its folder anew at each installation, and runs what lies beside it.
         let is_huskys = hooks.file_name() == Some(OsStr::new("_")) && hooks.join("h").exists();
         let hooks = hooks.parent().filter(|_| is_huskys).map_or(hooks.clone(), Path::to_owned);
-        let own = root.join(git_path(world, &root, &["rev-parse", "--git-common-dir"])?);
+        let own = root.join(git_path(context, &root, &["rev-parse", "--git-common-dir"])?);
         let is_shared = hooks.starts_with(&root) && !hooks.starts_with(own);
         Ok(Place { file: hooks.join(HOOK), is_shared })
     }
 
     /// What is there of our line.
-    pub fn entry(&self, world: &World) -> Result<Entry, AppError> {
+    pub fn entry(&self, context: &AppContext) -> Result<Entry, AppError> {
         let Some(text) = self.text()? else { return Ok(Entry::Missing) };
         let Some(line) = text.lines().find(|line| is_ours(line)) else { return Ok(Entry::Missing) };
         let program = line.strip_prefix(LOOK).and_then(|rest| rest.split(" >/dev/null").next());
         let program = program.map(unquoted).unwrap_or_default();
         let found = match Path::new(&program) {
             path if path.is_absolute() => path.is_file(),
-            _ => find_program(&program, world.search_path().unwrap_or_default()).is_some(),
+            _ => find_program(&program, context.search_path().unwrap_or_default()).is_some(),
         };
         Ok(match found {
             _ if !self.is_run() => Entry::NotExecutable,
@@ -200,9 +200,9 @@ impl Place {
 }
 
 /// Why hooks for commits wait in vain here, if they do: nobody sends the event.
-pub fn waits_in_vain<'h>(mut hooks: impl Iterator<Item = &'h Hook>, world: &World) -> Option<String> {
+pub fn waits_in_vain<'h>(mut hooks: impl Iterator<Item = &'h Hook>, context: &AppContext) -> Option<String> {
     hooks.any(|hook| hook.events.contains(&EventKind::GitCommit)).then_some(())?;
-    match Place::find(world).and_then(|place| place.entry(world)) {
+    match Place::find(context).and_then(|place| place.entry(context)) {
         Ok(Entry::Works) => None,
         Ok(_) => Some(
             "nothing sends `git_commit` in this repository; `ollm git-hook install` has its commits do so".to_owned(),
@@ -216,20 +216,20 @@ pub fn waits_in_vain<'h>(mut hooks: impl Iterator<Item = &'h Hook>, world: &Worl
 }
 
 /// The commit that is about to be made, as an event; `message` is the file that git wrote it to.
-pub fn event(message: &Path, world: &World) -> Result<Event, AppError> {
+pub fn event(message: &Path, context: &AppContext) -> Result<Event, AppError> {
     let unread = |why: String| AppError::new(ErrorKind::Configuration, format!("{}: {why}", message.display()));
     let text = read_bounded(message, LONGEST).map_err(|error| unread(error.to_string()))?;
     let text = text.ok_or_else(|| unread("there is no such file".to_owned()))?;
     let text = String::from_utf8_lossy(&text);
     // Git says in this way that nobody wrote the message in an editor: then every line of it counts.
-    let is_edited = world.variable("GIT_EDITOR").as_deref() != Some(":");
-    let message = if is_edited { said(&text, &Cleanup::of(&text, world)) } else { text.trim().to_owned() };
+    let is_edited = context.variable("GIT_EDITOR").as_deref() != Some(":");
+    let message = if is_edited { said(&text, &Cleanup::of(&text, context)) } else { text.trim().to_owned() };
     // The first commit has nothing before it: all that is in the index is new.
     let names =
         &["diff-index", "--cached", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames", "-z", "HEAD"];
-    let is_first = git(world, &world.cwd, &["rev-parse", "-q", "--verify", "HEAD"]).is_err();
-    let files = git(world, &world.cwd, if is_first { &["ls-files", "-z"] } else { names })?;
-    let branch = git(world, &world.cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).ok();
+    let is_first = git(context, &context.cwd, &["rev-parse", "-q", "--verify", "HEAD"]).is_err();
+    let files = git(context, &context.cwd, if is_first { &["ls-files", "-z"] } else { names })?;
+    let branch = git(context, &context.cwd, &["symbolic-ref", "--short", "-q", "HEAD"]).ok();
     let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     let files = files.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let files: Vec<Value> = files.map(|name| String::from_utf8_lossy(name).into_owned().into()).collect();
@@ -251,9 +251,9 @@ struct Cleanup {
 }
 
 impl Cleanup {
-    fn of(text: &str, world: &World) -> Cleanup {
+    fn of(text: &str, context: &AppContext) -> Cleanup {
         let setting = |name: &str| {
-            let value = git(world, &world.cwd, &["config", "--get", name]).ok()?;
+            let value = git(context, &context.cwd, &["config", "--get", name]).ok()?;
             Some(String::from_utf8_lossy(&value).trim().to_owned()).filter(|value| !value.is_empty())
         };
         let sign = match setting("core.commentString").or_else(|| setting("core.commentChar")) {
@@ -308,8 +308,8 @@ fn is_shell(first: &str) -> bool {
     names.into_iter().find(|name| *name != "env").is_some_and(|name| SHELLS.contains(&name))
 }
 
-fn git_path(world: &World, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
-    let mut bytes = git(world, folder, args)?;
+fn git_path(context: &AppContext, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
+    let mut bytes = git(context, folder, args)?;
     while bytes.last() == Some(&b'\n') {
         bytes.pop();
     }
@@ -317,13 +317,13 @@ fn git_path(world: &World, folder: &Path, args: &[&str]) -> Result<PathBuf, AppE
 }
 
 /// What git says in a folder.
-fn git(world: &World, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
+fn git(context: &AppContext, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
     let missing = || AppError::new(ErrorKind::Environment, "git is not on your PATH");
-    let program = find_program("git", world.search_path().unwrap_or_default()).ok_or_else(missing)?;
+    let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
     let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
     let job = Job {
         args: calm.iter().chain(args).map(OsString::from).collect(),
-        env: world.variables.clone(),
+        env: context.variables.clone(),
         cwd: Some(folder.to_owned()),
         limits: Limits { timeout: Duration::from_mins(1), output: MOST_OUTPUT, ..Limits::default() },
         ..Job::new(program)

@@ -15,17 +15,17 @@ use ollm_protocol::{
 use ollm_store::Switches;
 
 use crate::app::switch_name;
-use crate::world::World;
+use crate::app_context::AppContext;
 
 /// Both guards, with what they know of their surroundings. Whoever shares them reads a call once.
-pub(crate) fn shared_guards(world: &World) -> Arc<Guards> {
+pub(crate) fn shared_guards(context: &AppContext) -> Arc<Guards> {
     Arc::new(Guards::new(Shelter {
-        home: world.places.user_home.clone(),
-        ollm_home: world.places.home.clone(),
-        projects: world.places.projects().map(Path::to_owned).collect(),
-        executable: world.program.clone(),
-        policy: world.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
-        cwd: world.cwd.clone(),
+        home: context.places.user_home.clone(),
+        ollm_home: context.places.home.clone(),
+        projects: context.places.projects().map(Path::to_owned).collect(),
+        executable: context.program.clone(),
+        policy: context.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
+        cwd: context.cwd.clone(),
     }))
 }
 
@@ -36,19 +36,19 @@ pub(crate) fn guards(names: &[String], shared: &Arc<Guards>) -> Vec<Result<Hook,
 }
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
-pub(crate) fn refusing_guard(event: &Event, world: &World, shared: &Arc<Guards>) -> Option<String> {
+pub(crate) fn refusing_guard(event: &Event, context: &AppContext, shared: &Arc<Guards>) -> Option<String> {
     let fitting = GUARDS.iter().filter_map(|name| hook(name, guard(name, shared)).ok());
     let mut refusing = fitting.filter(|hook| hook.events.contains(&event.kind) && refuses(hook, event)).peekable();
     // Only a refusal needs to know whether its guard is on.
     refusing.peek()?;
-    let places = world.places.users_own();
+    let places = context.places.users_own();
     let (config, problems) =
-        configuration(&places, &|name| world.variable(name), &world.overrides, Positions::OnDemand);
+        configuration(&places, &|name| context.variable(name), &context.overrides, Positions::OnDemand);
     // A configuration that cannot be relied on is told by the one who loads everything.
     if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return None;
     }
-    let (wanted, switches) = (config.hooks(&places).guards, Switches::load(&world.switches()).0);
+    let (wanted, switches) = (config.hooks(&places).guards, Switches::load(&context.switches()).0);
     let is_on = |hook: &Hook| {
         let switch = switches.get(&switch_name(&hook.spec), SystemTime::now());
         let is_switched_on = switch.is_none_or(|switch| switch.on) || is_fixed(&hook.spec.name, &config);
@@ -70,13 +70,13 @@ fn refuses(hook: &Hook, event: &Event) -> bool {
 }
 
 /// Stands for the hooks of a project that were not read.
-pub(crate) fn unread_project(guard: &str, world: &World) -> Option<Skip> {
+pub(crate) fn unread_project(guard: &str, context: &AppContext) -> Option<Skip> {
     let spec = HookSpec {
         name: "hooks of the project".to_owned(),
         source: Source::Workspace,
         ..HookSpec::new("workspace", "before_tool", ActionSpec::Builtin(Builtin::new(|_| Verdict::default())))
     };
-    let project = world.places.project.as_deref().map(|project| project.display().to_string()).unwrap_or_default();
+    let project = context.places.project.as_deref().map(|project| project.display().to_string()).unwrap_or_default();
     let detail = format!("guard `{guard}` refused, so the hooks of {project} were not loaded");
     let hook = Arc::new(Hook::new(spec, &Rules::default()).ok()?);
     Some(Skip { hook, reason: Reason::AfterBlock, detail })

@@ -9,6 +9,7 @@ struct Readme;
 
 mod agent_signs;
 mod app;
+mod app_context;
 mod approval_key;
 mod builder;
 mod calls;
@@ -29,31 +30,30 @@ pub mod secrets;
 pub mod servers;
 pub mod session;
 pub mod trace;
-mod world;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
 pub use app::{
     App, LoadOptions, Only, approximately, extensions, extensions_again, extensions_as_approved, switch_name,
     unreliable,
 };
+pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::{AppError, ErrorKind};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
-pub use world::World;
 
 #[cfg(test)]
 mod tests {
     use super::session::{PromptPorts, SessionOptions, SessionSetup};
-    use super::{App, AppBuilder, Shared, World};
+    use super::{App, AppBuilder, AppContext, Shared};
 
     /// It does not compile otherwise.
     #[test]
     fn an_app_and_what_a_prompt_needs_can_be_moved_into_a_thread() {
         fn is_send<T: Send>() {}
-        is_send::<(App, AppBuilder, World)>();
+        is_send::<(App, AppBuilder, AppContext)>();
         is_send::<(PromptPorts<'static>, SessionOptions, SessionSetup, Shared<Vec<String>>)>();
     }
 }

@@ -10,8 +10,8 @@ use ollm_protocol::Remedy;
 use ollm_protocol::schema::Api;
 use serde_json::{Map, Value};
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 pub mod key;
 
@@ -61,44 +61,45 @@ impl ModelConfig {
     }
 
     /// The model the configuration names, if it names one.
-    fn model(&self, world: &World) -> Result<Option<ModelName>, AppError> {
+    fn model(&self, context: &AppContext) -> Result<Option<ModelName>, AppError> {
         let Some(name) = &self.name else {
-            return match self.provider(world)? {
+            return match self.provider(context)? {
                 None if self.base_url.is_none() => Ok(None),
                 None | Some(Provider::Ollama) => {
-                    found(&self.ollama(world), self.key(world).as_deref(), world).map(Some)
+                    found(&self.ollama(context), self.key(context).as_deref(), context).map(Some)
                 }
-                Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?", world)),
+                Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?", context)),
             };
         };
-        let mut model = match self.provider(world)? {
+        let mut model = match self.provider(context)? {
             Some(provider) => ModelName { provider, name: name.clone(), base_url: None },
-            None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}"), world))?,
+            None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}"), context))?,
         };
         model.base_url = model.base_url.or_else(|| self.base_url.clone());
         Ok(Some(model))
     }
 
-    fn provider(&self, world: &World) -> Result<Option<Provider>, AppError> {
+    fn provider(&self, context: &AppContext) -> Result<Option<Provider>, AppError> {
         let Some(said) = &self.provider else { return Ok(None) };
         let found = PROVIDERS.iter().find(|(name, _)| name == said);
         let known: Vec<&str> = PROVIDERS.iter().map(|(name, _)| *name).collect();
-        let unknown =
-            || wrong(&format!("model.provider: there is no provider `{said}`; known are {}", known.join(", ")), world);
+        let unknown = || {
+            wrong(&format!("model.provider: there is no provider `{said}`; known are {}", known.join(", ")), context)
+        };
         found.map(|(_, provider)| Some(*provider)).ok_or_else(unknown)
     }
 
     /// The server of the model that the configuration names.
-    fn server(&self, world: &World) -> Result<String, AppError> {
+    fn server(&self, context: &AppContext) -> Result<String, AppError> {
         let named = self.name.as_deref().filter(|_| self.provider.is_none()).map(ModelName::parse).transpose();
-        let named = named.map_err(|error| wrong(&format!("model.name: {error}"), world))?;
+        let named = named.map_err(|error| wrong(&format!("model.name: {error}"), context))?;
         let url = named.as_ref().and_then(|name| name.base_url.clone()).or_else(|| self.base_url.clone());
-        match (url, self.provider(world)?.or(named.map(|name| name.provider))) {
+        match (url, self.provider(context)?.or(named.map(|name| name.provider))) {
             (Some(url), _) => Ok(url),
             (None, Some(Provider::OpenAi)) => Ok(OPENAI.to_owned()),
-            (None, Some(Provider::Ollama)) => Ok(self.ollama(world)),
+            (None, Some(Provider::Ollama)) => Ok(self.ollama(context)),
             (None, Some(Provider::Replay) | None) => {
-                let set = |key, value| world.tell(&Remedy::Configure { key, value: Some(value) });
+                let set = |key, value| context.tell(&Remedy::Configure { key, value: Some(value) });
                 Err(AppError::usage("a key is for a server, and the configuration names none").hint(format!(
                     "{}, or {}, first",
                     set("model.provider", "openai"),
@@ -109,44 +110,44 @@ impl ModelConfig {
     }
 
     /// Where Ollama is.
-    fn ollama(&self, world: &World) -> String {
-        self.base_url.clone().unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref()))
+    fn ollama(&self, context: &AppContext) -> String {
+        self.base_url.clone().unwrap_or_else(|| ollama_url(context.variable("OLLAMA_HOST").as_deref()))
     }
 
     /// The key for the server that the configuration names.
-    fn key(&self, world: &World) -> Option<String> {
-        let own = self.key_variable.as_ref().and_then(|name| world.variable(name));
-        own.or_else(|| world.variable("OLLM_MODEL_KEY")).filter(|key| !key.is_empty())
+    fn key(&self, context: &AppContext) -> Option<String> {
+        let own = self.key_variable.as_ref().and_then(|name| context.variable(name));
+        own.or_else(|| context.variable("OLLM_MODEL_KEY")).filter(|key| !key.is_empty())
     }
 }
 
 /// The model to ask, by the name that was typed.
-pub fn open(typed: Option<&str>, wish: &ModelConfig, world: &World) -> Result<Box<dyn Model>, AppError> {
-    let named = typed.map(str::to_owned).or_else(|| world.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
+pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Result<Box<dyn Model>, AppError> {
+    let named = typed.map(str::to_owned).or_else(|| context.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
     let (name, configured) = match named {
         Some(typed) => {
             let name = ModelName::parse(&typed).map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
             (name, false)
         }
-        None => match wish.model(world)? {
+        None => match wish.model(context)? {
             Some(name) => (name, true),
-            None => (found(&wish.ollama(world), None, world)?, false),
+            None => (found(&wish.ollama(context), None, context)?, false),
         },
     };
     let url = name.base_url;
-    let key = if configured { wish.key(world) } else { world.variable("OLLM_MODEL_KEY") };
+    let key = if configured { wish.key(context) } else { context.variable("OLLM_MODEL_KEY") };
     let (url, key) = match name.provider {
         Provider::Replay => {
-            let file = world.cwd.join(&name.name);
+            let file = context.cwd.join(&name.name);
             return Ok(Box::new(Replay::open(&file).map_err(|error| {
                 let failure = AppError::new(ErrorKind::Configuration, error.to_string());
-                if file.exists() { failure } else { failure.hint(world.tell(&Remedy::RecordModel)) }
+                if file.exists() { failure } else { failure.hint(context.tell(&Remedy::RecordModel)) }
             })?));
         }
-        Provider::Ollama => (url.unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref())), key),
+        Provider::Ollama => (url.unwrap_or_else(|| ollama_url(context.variable("OLLAMA_HOST").as_deref())), key),
         // OpenAI's key is for OpenAI; another server gets only the key that is meant for it.
         Provider::OpenAi => match url {
-            None => (OPENAI.to_owned(), world.variable("OPENAI_API_KEY").or(key)),
+            None => (OPENAI.to_owned(), context.variable("OPENAI_API_KEY").or(key)),
             Some(url) => (url, key),
         },
     };
@@ -155,14 +156,14 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, world: &World) -> Result<Bo
             ErrorKind::Configuration,
             format!("{place}: a key does not belong into a file of settings"),
         )
-        .hint(format!("remove it there, then {}", world.tell(&key::REMEDY))));
+        .hint(format!("remove it there, then {}", context.tell(&key::REMEDY))));
     }
     let key = match key.filter(|key| !key.is_empty()) {
         Some(key) => Some(key),
-        None => key::find(&url, world)?,
+        None => key::find(&url, context)?,
     };
     let api = if name.provider == Provider::Ollama { Api::Simple } else { Api::Object };
-    let model = OpenAi::new(url, name.name, key).api(api).network(world.network.clone());
+    let model = OpenAi::new(url, name.name, key).api(api).network(context.network.clone());
     Ok(Box::new(model.temperature(wish.temperature).options(wish.options.clone())))
 }
 
@@ -176,14 +177,14 @@ pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppE
 }
 
 /// The first model that an Ollama has.
-fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, AppError> {
+fn found(url: &str, key: Option<&str>, context: &AppContext) -> Result<ModelName, AppError> {
     let patience = Patience { silence: LISTING, ..Patience::default() };
     let for_good = Remedy::Configure { key: "model.name", value: Some("ollama:NAME") };
-    let names = models(url, key, &world.network, &patience).map_err(|error| {
+    let names = models(url, key, &context.network, &patience).map_err(|error| {
         AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers: {error}"))
-            .hint(world.tell(&Remedy::NameModel))
-            .hint(format!("or for good: {}", world.tell(&for_good)))
-            .hint(world.tell(&Remedy::Demonstrate))
+            .hint(context.tell(&Remedy::NameModel))
+            .hint(format!("or for good: {}", context.tell(&for_good)))
+            .hint(context.tell(&Remedy::Demonstrate))
     })?;
     let name = names.into_iter().next().ok_or_else(|| {
         AppError::new(ErrorKind::Environment, format!("Ollama at {url} has no model yet"))
@@ -192,6 +193,6 @@ fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, AppEr
     Ok(ModelName { provider: Provider::Ollama, name, base_url: Some(url.to_owned()) })
 }
 
-fn wrong(why: &str, world: &World) -> AppError {
-    AppError::new(ErrorKind::Configuration, why).hint(world.tell(&Remedy::ShowConfiguration("model")))
+fn wrong(why: &str, context: &AppContext) -> AppError {
+    AppError::new(ErrorKind::Configuration, why).hint(context.tell(&Remedy::ShowConfiguration("model")))
 }

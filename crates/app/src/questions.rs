@@ -10,8 +10,8 @@ use ollm_mcp::{Elicit, ElicitAnswer, Ports, Reply, Sample};
 use ollm_store::{cut, one_line};
 use serde_json::Value;
 
+use crate::app_context::AppContext;
 use crate::port::Person;
-use crate::world::World;
 
 mod form;
 mod page;
@@ -27,7 +27,7 @@ const MOST_LINES: usize = 40;
 /// The questions that wait.
 #[derive(Debug)]
 pub struct Questions {
-    world: World,
+    context: AppContext,
     /// Who answers for the model, if there is one.
     sampler: Option<Sampler>,
     sender: Mutex<Sender<Asked>>,
@@ -51,13 +51,13 @@ pub struct Floor<'a> {
 
 impl Questions {
     /// Somebody who can answer: the person at the terminal, if there is one, and the model, if one is lent.
-    pub fn new(world: &World, sampler: Option<Sampler>) -> Option<Arc<Questions>> {
+    pub fn new(context: &AppContext, sampler: Option<Sampler>) -> Option<Arc<Questions>> {
         let (sender, waiting) = channel();
-        let asks = world.person.is_some();
+        let asks = context.person.is_some();
         let sampler = sampler.filter(|sampler| asks || sampler.needs_nobody());
         (asks || sampler.is_some()).then(|| {
             Arc::new(Questions {
-                world: world.clone(),
+                context: context.clone(),
                 sampler,
                 sender: Mutex::new(sender),
                 waiting: Mutex::new(waiting),
@@ -69,7 +69,7 @@ impl Questions {
     /// What servers are offered.
     pub fn ports(self: &Arc<Self>) -> Ports {
         Ports {
-            elicit: self.world.person.is_some().then(|| Arc::clone(self) as Arc<dyn Elicit>),
+            elicit: self.context.person.is_some().then(|| Arc::clone(self) as Arc<dyn Elicit>),
             sample: self.sampler.is_some().then(|| Arc::clone(self) as Arc<dyn Sample>),
             ..Ports::default()
         }
@@ -95,7 +95,7 @@ impl Questions {
         match waiting.try_recv() {
             Ok(Asked::Person(server, question, reply)) => {
                 let over = || over() || !reply.is_awaited();
-                let answer = match &self.world.person {
+                let answer = match &self.context.person {
                     None => ElicitAnswer::Decline,
                     Some(person) if question.get("url").is_some() => page::ask(&server, &question, &**person, &over),
                     Some(person) => form::ask(&server, &question, &**person, &over),
@@ -108,7 +108,7 @@ impl Questions {
                 let answer = self
                     .sampler
                     .as_ref()
-                    .map_or_else(nobody, |sampler| sampler.answer(&server, &request, &self.world, &over));
+                    .map_or_else(nobody, |sampler| sampler.answer(&server, &request, &self.context, &over));
                 reply.send(answer);
             }
             Err(_) => {}

@@ -11,9 +11,9 @@ use ollm_protocol::{DialectError, Event, EventKind, Hook, HookSpec, Matcher};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::app_context::AppContext;
 use crate::cases::{Case, Found};
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 /// The application, with one hook at a time.
 pub struct Rehearsal {
@@ -35,8 +35,8 @@ pub struct CaseResult {
 
 impl Rehearsal {
     /// Loads everything; nothing runs yet.
-    pub fn new(world: &World) -> Result<Rehearsal, AppError> {
-        let app = App::load(world, Positions::OnDemand)?;
+    pub fn new(context: &AppContext) -> Result<Rehearsal, AppError> {
+        let app = App::load(context, Positions::OnDemand)?;
         // What hooks say is kept only while somebody listens.
         app.engine.bus.subscribe(Filter::all(), 0, |_| ());
         Ok(Rehearsal { app })

@@ -14,9 +14,9 @@ use std::time::Duration;
 use ollm_catalog::{FileStamps, Severity};
 
 use crate::app::App;
+use crate::app_context::AppContext;
 use crate::servers::{McpTools, reviewed_tools};
 use crate::session;
-use crate::world::World;
 
 mod news;
 
@@ -40,7 +40,7 @@ pub struct ReloadWatcher {
 
 /// What the conversation and the thread have in common.
 struct Shared {
-    world: Mutex<World>,
+    context: Mutex<AppContext>,
     mcp_tools: Option<Arc<McpTools>>,
     state: Mutex<State>,
 }
@@ -55,9 +55,9 @@ struct State {
 
 impl ReloadWatcher {
     /// From now on, changes are noticed.
-    pub fn new(app: &App, world: &World) -> ReloadWatcher {
-        let (world, mcp_tools) = (Mutex::new(world.clone()), app.mcp_tools.clone());
-        let shared = Arc::new(Shared { world, mcp_tools, state: Mutex::default() });
+    pub fn new(app: &App, context: &AppContext) -> ReloadWatcher {
+        let (context, mcp_tools) = (Mutex::new(context.clone()), app.mcp_tools.clone());
+        let shared = Arc::new(Shared { context, mcp_tools, state: Mutex::default() });
         let (end, ended) = channel();
         let idle = Arc::clone(&shared);
         // Without the thread, servers are ended with the next line only.
@@ -83,8 +83,8 @@ impl ReloadWatcher {
     }
 
     /// The surroundings as the conversation knows them.
-    pub fn world(&self) -> World {
-        self.shared.world()
+    pub fn context(&self) -> AppContext {
+        self.shared.context()
     }
 
     /// The turn is over.
@@ -114,8 +114,8 @@ impl ReloadWatcher {
 
     /// A nearer project than the one that counts is told once.
     fn passed_by(&mut self) -> Option<String> {
-        let world = self.shared.world();
-        let found = newer_project(&world).filter(|_| self.shared.world_now().places == world.places)?;
+        let context = self.shared.context();
+        let found = newer_project(&context).filter(|_| self.shared.world_now().places == context.places)?;
         if self.passed.as_ref() == Some(&found) {
             return None;
         }
@@ -126,15 +126,15 @@ impl ReloadWatcher {
 }
 
 /// The project there is now, where it is not the one that counts.
-fn newer_project(world: &World) -> Option<PathBuf> {
-    let World { cwd, places, .. } = world;
+fn newer_project(context: &AppContext) -> Option<PathBuf> {
+    let AppContext { cwd, places, .. } = context;
     places.standing_in(cwd).project.filter(|found| places.project.as_ref() != Some(found))
 }
 
 /// Whether another project may take the place of the one that counts. While that has anything to say it may not: whoever
 /// can write a folder could get rid of its hooks.
-fn may_move(world: &World) -> bool {
-    !world.places.project_speaks()
+fn may_move(context: &AppContext) -> bool {
+    !context.places.project_speaks()
 }
 
 impl Drop for ReloadWatcher {
@@ -151,35 +151,36 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn world(&self) -> World {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn context(&self) -> AppContext {
+        self.context.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The surroundings that count from the next reading on: a project may have appeared.
-    fn world_now(&self) -> World {
-        let world = self.world();
-        let found = newer_project(&world).filter(|_| may_move(&world));
-        found.and_then(|project| world.in_project(&project)).unwrap_or(world)
+    fn world_now(&self) -> AppContext {
+        let context = self.context();
+        let found = newer_project(&context).filter(|_| may_move(&context));
+        found.and_then(|project| context.in_project(&project)).unwrap_or(context)
     }
 
     fn look(&self, directories: &[PathBuf], in_place: &[PathBuf]) -> FileStamps {
-        let world = self.world_now();
-        let mut files = vec![world.switches(), world.approvals(), world.places.secrets(), reviewed_tools(&world)];
+        let context = self.world_now();
+        let mut files =
+            vec![context.switches(), context.approvals(), context.places.secrets(), reviewed_tools(&context)];
         files.extend_from_slice(in_place);
-        FileStamps::take(&world.places, directories, &files)
+        FileStamps::take(&context.places, directories, &files)
     }
 
     /// Reads everything anew, as a whole or not at all; what became different.
     fn reload(&self, app: &RefCell<App>) -> Vec<String> {
-        let world = self.world_now();
-        let fresh = match session::load_again(&world, &app.borrow()) {
+        let context = self.world_now();
+        let fresh = match session::load_again(&context, &app.borrow()) {
             Ok(fresh) => fresh,
             Err(failure) => return vec![unchanged(&failure.message)],
         };
-        if let Some(why) = wrong_configuration(&world, &app.borrow(), &fresh) {
+        if let Some(why) = wrong_configuration(&context, &app.borrow(), &fresh) {
             return vec![unchanged(&why)];
         }
-        let mut news = self.enter(&world);
+        let mut news = self.enter(&context);
         news.extend(news::between(&app.borrow(), &fresh));
         app.borrow_mut().renew(fresh);
         app.borrow().hold_kept();
@@ -188,13 +189,14 @@ impl Shared {
     }
 
     /// Counts on these surroundings from now on, and tells of a project that appeared.
-    fn enter(&self, world: &World) -> Vec<String> {
-        let before = std::mem::replace(&mut *self.world.lock().unwrap_or_else(PoisonError::into_inner), world.clone());
-        if before.places == world.places {
+    fn enter(&self, context: &AppContext) -> Vec<String> {
+        let before =
+            std::mem::replace(&mut *self.context.lock().unwrap_or_else(PoisonError::into_inner), context.clone());
+        if before.places == context.places {
             return Vec::new();
         }
-        self.mcp_tools.iter().for_each(|mcp_tools| mcp_tools.enter(world));
-        let project = world.places.project.iter();
+        self.mcp_tools.iter().for_each(|mcp_tools| mcp_tools.enter(context));
+        let project = context.places.project.iter();
         project.map(|project| format!("{} is a project now", project.display())).collect()
     }
 
@@ -220,8 +222,8 @@ impl Shared {
 }
 
 /// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
-fn wrong_configuration(world: &World, before: &App, fresh: &App) -> Option<String> {
-    let places = &world.places;
+fn wrong_configuration(context: &AppContext, before: &App, fresh: &App) -> Option<String> {
+    let places = &context.places;
     let policy = places.policy.as_ref().map(|policy| policy.path.clone());
     let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).chain(policy).collect();
     let wrong = fresh.problems.iter().filter(|problem| problem.severity <= Severity::Error);

@@ -17,9 +17,9 @@ use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
 
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 use crate::port::Notices;
-use crate::world::World;
 
 mod bundled;
 mod gate;
@@ -46,7 +46,7 @@ pub const DECLARED: &str = "mcp.servers";
 #[derive(Debug)]
 pub struct Servers<'w> {
     /// Where they were looked for.
-    pub world: &'w World,
+    pub context: &'w AppContext,
     /// Each once, nearest to the user first.
     pub all: Vec<DeclaredServer>,
     /// What the configuration says about all of them.
@@ -92,9 +92,9 @@ pub struct DeclaredServer {
 
 impl<'w> Servers<'w> {
     /// Reads everything; a security setting that cannot be read stops us here.
-    pub fn load(world: &'w World) -> Result<Servers<'w>, AppError> {
-        let env = |name: &str| world.variable(name);
-        let (config, mut general) = configuration(&world.places, &env, &world.overrides, Positions::Always);
+    pub fn load(context: &'w AppContext) -> Result<Servers<'w>, AppError> {
+        let env = |name: &str| context.variable(name);
+        let (config, mut general) = configuration(&context.places, &env, &context.overrides, Positions::Always);
         if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(
                 AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
@@ -102,32 +102,32 @@ impl<'w> Servers<'w> {
         }
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
-        let general = world.told(general);
-        let (specs, mut problems) = load_servers(&world.places);
-        let trust = world.trust(&config);
-        let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
+        let general = context.told(general);
+        let (specs, mut problems) = load_servers(&context.places);
+        let trust = context.trust(&config);
+        let Joined { servers, broken, around } = bundled::join(context, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
-            problems.push(Problem::of_file(Severity::Error, &world.approvals(), message));
+            problems.push(Problem::of_file(Severity::Error, &context.approvals(), message));
         }
-        let cache = cache(world).all();
-        let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, world, &trust, &cache));
+        let cache = cache(context).all();
+        let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, context, &trust, &cache));
         let bundled =
-            servers.into_iter().map(|(spec, bundle)| DeclaredServer::bundled(spec, bundle, world, &trust, &cache));
+            servers.into_iter().map(|(spec, bundle)| DeclaredServer::bundled(spec, bundle, context, &trust, &cache));
         let mut all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
         for known in &mut all {
             labels.of(&known.spec.name).unwrap_or_default().clone_into(&mut known.label);
         }
-        let directories = config.extensions(&world.places).directories;
+        let directories = config.extensions(&context.places).directories;
         let settings = config.mcp();
-        Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, trust })
+        Ok(Servers { context, all, settings, labels, general, around, problems, directories, broken, trust })
     }
 
     /// Tells the person what is wrong with the files.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
-        self.world.tell_notices(notices);
+        self.context.tell_notices(notices);
         for problem in self.problems() {
             notices.tell(&problem.to_string());
         }
@@ -135,7 +135,7 @@ impl<'w> Servers<'w> {
 
     /// Tells the person what is wrong with one server, and with whole files.
     pub fn tell_problems_of(&self, name: &str, notices: &mut dyn Notices) {
-        self.world.tell_notices(notices);
+        self.context.tell_notices(notices);
         for problem in self.problems().filter(|problem| concerns(problem, name)) {
             notices.tell(&problem.to_string());
         }
@@ -196,7 +196,7 @@ impl<'w> Servers<'w> {
         if !known.spec.enabled {
             return Some((ErrorKind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
-        match (known.untrusted(self.world), known.program.as_ref().err()) {
+        match (known.untrusted(self.context), known.program.as_ref().err()) {
             // Nobody can approve what cannot be looked at.
             (Some(_), Some(why)) if known.bundle.is_none() => {
                 Some((ErrorKind::Environment, format!("{why}; it can be approved after that")))
@@ -213,14 +213,14 @@ impl<'w> Servers<'w> {
         let names = self.all.iter().map(|known| known.spec.name.as_str());
         match nearest(name, names) {
             Some(known) => failure.hint(format!("did you mean `{known}`?")),
-            None => failure.hint(self.world.tell(&Remedy::ListServers)),
+            None => failure.hint(self.context.tell(&Remedy::ListServers)),
         }
     }
 }
 
 impl DeclaredServer {
-    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> DeclaredServer {
-        let (program, identity) = looked_up(&spec, world, trust);
+    fn of(spec: ServerSpec, context: &AppContext, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> DeclaredServer {
+        let (program, identity) = looked_up(&spec, context, trust);
         let standing = trust.standing(&spec, identity.as_ref());
         // Without its program it cannot be approved, but it can be told from others.
         let declared = || spec.definition().map(|definition| definition.hasher.finish());
@@ -229,7 +229,7 @@ impl DeclaredServer {
             trust: standing,
             digest,
             program,
-            ..DeclaredServer::known_by(digest, spec, None, world, cache)
+            ..DeclaredServer::known_by(digest, spec, None, context, cache)
         }
     }
 
@@ -237,14 +237,14 @@ impl DeclaredServer {
     fn bundled(
         spec: ServerSpec,
         bundle: Arc<Bundled>,
-        world: &World,
+        context: &AppContext,
         trust: &Trust,
         cache: &[(Digest, ServerMemory)],
     ) -> DeclaredServer {
-        let (program, identity) = looked_up(&spec, world, trust);
+        let (program, identity) = looked_up(&spec, context, trust);
         let (standing, digest) = (bundle.trust, bundle.digest);
         let key = identity.map(|identity| identity.digest);
-        let known = DeclaredServer::known_by(key, spec, Some(bundle), world, cache);
+        let known = DeclaredServer::known_by(key, spec, Some(bundle), context, cache);
         DeclaredServer { trust: standing, digest, program, ..known }
     }
 
@@ -253,12 +253,12 @@ impl DeclaredServer {
         key: Option<Digest>,
         spec: ServerSpec,
         bundle: Option<Arc<Bundled>>,
-        world: &World,
+        context: &AppContext,
         cache: &[(Digest, ServerMemory)],
     ) -> DeclaredServer {
         let cached = cache.iter().find(|(known, _)| Some(known) == key.as_ref()).map(|(_, memory)| memory.clone());
         let is_own = spec.source == Source::User && bundle.is_none();
-        let review = key.filter(|_| !is_own).and_then(|key| ToolReview::new(&spec.name, key, world));
+        let review = key.filter(|_| !is_own).and_then(|key| ToolReview::new(&spec.name, key, context));
         let (trust, label, program) = (Standing::Unknown, String::new(), Ok(None));
         DeclaredServer { spec: Arc::new(spec), trust, digest: None, key, bundle, program, cached, label, review }
     }
@@ -283,7 +283,7 @@ impl DeclaredServer {
 
     /// The server, if it may be started as it is now.
     fn trusted(&self, servers: &Servers<'_>) -> Result<Trusted<ServerSpec>, String> {
-        let context = servers.world.trust_context();
+        let context = servers.context.trust_context();
         match self.bundle.as_deref() {
             None => servers.trust.trust(&self.spec, &context, None).map_err(told_refusal),
             Some(bundle) => {
@@ -312,8 +312,8 @@ impl DeclaredServer {
     }
 
     /// Why nobody may start it.
-    fn untrusted(&self, world: &World) -> Option<String> {
-        let way_out = world.tell(&self.spec.remedy());
+    fn untrusted(&self, context: &AppContext) -> Option<String> {
+        let way_out = context.tell(&self.spec.remedy());
         match self.trust {
             Standing::Approved | Standing::Limited => None,
             Standing::Modified => Some(format!("it changed since it was approved; {way_out}")),
@@ -325,33 +325,33 @@ impl DeclaredServer {
     pub fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
         let bundle = self.bundle.as_deref();
         let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
-        self.filled(&|name| of_bundle(name).or_else(|| variable(servers.world, name)), servers.world)
+        self.filled(&|name| of_bundle(name).or_else(|| variable(servers.context, name)), servers.context)
     }
 
-    fn filled(&self, value: &dyn Fn(&str) -> Option<String>, world: &World) -> (ServerSpec, Vec<Problem>) {
-        expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name, world))
+    fn filled(&self, value: &dyn Fn(&str) -> Option<String>, context: &AppContext) -> (ServerSpec, Vec<Problem>) {
+        expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name, context))
     }
 
     /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
     pub fn ready(&self, servers: &Servers<'_>) -> Result<(ReadyServer, Vec<Problem>), String> {
         let trusted = self.trusted(servers)?;
-        let world = servers.world;
+        let context = servers.context;
         let bundle = self.bundle.as_deref();
         let used = RefCell::new(Vec::new());
         let value = |name: &str| {
-            let value = bundle.and_then(|bundle| bundle.variable(name)).or_else(|| variable(world, name));
+            let value = bundle.and_then(|bundle| bundle.variable(name)).or_else(|| variable(context, name));
             used.borrow_mut().extend(value.clone().map(|value| (name.to_owned(), value)));
             value
         };
-        let (spec, mut problems) = self.filled(&value, world);
+        let (spec, mut problems) = self.filled(&value, context);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let secrets = bundle.map(Bundled::hidden).unwrap_or_default();
         // What it says may reach the trace and the log, where nobody knows whose words they are.
-        world.hidden.add(secrets.iter().cloned());
-        let private = private(&spec, used.take(), world);
+        context.hidden.add(secrets.iter().cloned());
+        let private = private(&spec, used.take(), context);
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
         let ready = ReadyServer {
-            endpoint: endpoint(&trusted, &spec, bundle, world),
+            endpoint: endpoint(&trusted, &spec, bundle, context),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
             idle: idle(&spec, &servers.settings),
@@ -383,14 +383,14 @@ fn concerns(problem: &Problem, name: &str) -> bool {
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
 /// What fills in a name in a declaration: a variable, or a place.
-fn variable(world: &World, name: &str) -> Option<String> {
-    world.variable(name).or_else(|| place(world, name))
+fn variable(context: &AppContext, name: &str) -> Option<String> {
+    context.variable(name).or_else(|| place(context, name))
 }
 
-fn place(world: &World, name: &str) -> Option<String> {
+fn place(context: &AppContext, name: &str) -> Option<String> {
     let path = match name {
-        "workspaceFolder" => Some(world.places.project.as_ref().unwrap_or(&world.cwd)),
-        "userHome" => world.places.user_home.as_ref(),
+        "workspaceFolder" => Some(context.places.project.as_ref().unwrap_or(&context.cwd)),
+        "userHome" => context.places.user_home.as_ref(),
         _ => None,
     };
     path?.to_str().map(str::to_owned)
@@ -398,15 +398,15 @@ fn place(world: &World, name: &str) -> Option<String> {
 
 /// What a declaration was filled in with, and the variables it declares: any of them may be a secret, whatever it is
 /// called. What every server sees of the environment is none.
-fn private(spec: &ServerSpec, used: Vec<(String, String)>, world: &World) -> Vec<(String, String)> {
-    let common = variables(world, &[]);
+fn private(spec: &ServerSpec, used: Vec<(String, String)>, context: &AppContext) -> Vec<(String, String)> {
+    let common = variables(context, &[]);
     let declared = match &spec.address {
         Address::Command { env, .. } => env.0.clone(),
         Address::Url { .. } => Vec::new(),
     };
     let secret = spec.oauth.as_ref().and_then(|oauth| oauth.client_secret.clone());
     let all = used.into_iter().chain(declared).chain(secret.map(|secret| ("oauth.clientSecret".to_owned(), secret)));
-    let all = all.filter(|(_, value)| !PLACES.iter().any(|name| place(world, name).as_ref() == Some(value)));
+    let all = all.filter(|(_, value)| !PLACES.iter().any(|name| place(context, name).as_ref() == Some(value)));
     all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value)).collect()
 }
 
@@ -417,13 +417,13 @@ fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
 }
 
 /// What servers said last.
-pub fn cache(world: &World) -> Cache {
-    Cache::new(world.state().join("mcp-tools.json"))
+pub fn cache(context: &AppContext) -> Cache {
+    Cache::new(context.state().join("mcp-tools.json"))
 }
 
 /// What was granted by logging in.
-pub fn tokens(world: &World) -> PathBuf {
-    world.state().join("mcp-tokens.json")
+pub fn tokens(context: &AppContext) -> PathBuf {
+    context.state().join("mcp-tokens.json")
 }
 
 /// The time, in seconds since 1970.
@@ -441,8 +441,12 @@ fn told_refusal(refusal: Refusal) -> String {
 }
 
 /// The program of a server, and what an approval of it is bound to; why there is none.
-fn looked_up(spec: &ServerSpec, world: &World, trust: &Trust) -> (Result<Option<PathBuf>, String>, Option<Identity>) {
-    let context = world.trust_context();
+fn looked_up(
+    spec: &ServerSpec,
+    context: &AppContext,
+    trust: &Trust,
+) -> (Result<Option<PathBuf>, String>, Option<Identity>) {
+    let context = context.trust_context();
     let found = spec.program(&context).and_then(|program| Ok((program, trust.identity(spec, &context)?)));
     match found {
         Ok((program, identity)) => (Ok(Some(program).filter(|path| !path.as_os_str().is_empty())), Some(identity)),
@@ -451,17 +455,22 @@ fn looked_up(spec: &ServerSpec, world: &World, trust: &Trust) -> (Result<Option<
 }
 
 /// Where a server is; one that can leave its place runs from the copy of what was approved.
-fn endpoint(trusted: &Trusted<ServerSpec>, spec: &ServerSpec, bundle: Option<&Bundled>, world: &World) -> Endpoint {
+fn endpoint(
+    trusted: &Trusted<ServerSpec>,
+    spec: &ServerSpec,
+    bundle: Option<&Bundled>,
+    context: &AppContext,
+) -> Endpoint {
     match &spec.address {
         Address::Command { args, env, cwd, limits, .. } => {
-            let base = came_with(spec, world).unwrap_or_else(|| world.cwd.clone());
+            let base = came_with(spec, context).unwrap_or_else(|| context.cwd.clone());
             let copy = trusted.variables().into_iter();
             let copy = copy.filter_map(|(name, value)| Some((name.to_owned(), value.into_string().ok()?)));
             let bundled = bundle.map(Bundled::environment).unwrap_or_default();
             Endpoint::Stdio {
                 program: trusted.program(),
                 args: args.iter().map(|arg| from_copy(arg, trusted)).collect(),
-                env: variables(world, &[bundled, env.0.clone(), copy.collect()].concat()),
+                env: variables(context, &[bundled, env.0.clone(), copy.collect()].concat()),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
             }
@@ -483,13 +492,13 @@ fn from_copy(arg: &str, trusted: &Trusted<ServerSpec>) -> String {
 
 /// The folder whose content came with a server, for a project's. The user's own came with nothing, and an extension's
 /// names its files by their places.
-fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
-    world.places.project.clone().filter(|_| spec.source == Source::Workspace)
+fn came_with(spec: &ServerSpec, context: &AppContext) -> Option<PathBuf> {
+    context.places.project.clone().filter(|_| spec.source == Source::Workspace)
 }
 
 /// What a server sees of the environment: an allow-list, and what it declares.
-fn variables(world: &World, declared: &[(String, String)]) -> Vec<(String, String)> {
-    let environment = Environment { variables: world.variables.clone(), ..Environment::default() };
+fn variables(context: &AppContext, declared: &[(String, String)]) -> Vec<(String, String)> {
+    let environment = Environment { variables: context.variables.clone(), ..Environment::default() };
     let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };

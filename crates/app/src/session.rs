@@ -16,13 +16,13 @@ use ollm_trust::Approver;
 
 use crate::agent_signs::refuse_agents;
 use crate::app::{App, LoadOptions};
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 use crate::model::{self, ModelConfig};
 use crate::port::Notices;
 use crate::questions::{Questions, Sampler};
 use crate::servers::DECLARED;
 use crate::trace;
-use crate::world::World;
 
 mod hooks;
 mod prompt;
@@ -83,26 +83,26 @@ impl Default for SessionOptions {
 }
 
 /// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
-pub fn load(world: &World, visit: SessionKind, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
-    let mut stay = LoadOptions::short(world);
+pub fn load(context: &AppContext, visit: SessionKind, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
+    let mut stay = LoadOptions::short(context);
     stay.background = stay.background.filter(|_| visit == SessionKind::Prompt);
-    let mut app = read(world, stay)?;
-    app.tools(world);
+    let mut app = read(context, stay)?;
+    app.tools(context);
     trace::listen(&mut app);
     // An agent may not approve hooks for itself, so it is not asked either.
-    if refuse_agents(world, "approve hooks").is_ok() {
+    if refuse_agents(context, "approve hooks").is_ok() {
         app.engine.trust.approver = approver;
     }
     Ok(app)
 }
 
 /// All hooks as they are now, for an agent that has been talking for a while.
-pub fn load_again(world: &World, previous: &App) -> Result<App, AppError> {
-    read(world, LoadOptions { background: None, previous: Some(previous), ..LoadOptions::short(world) })
+pub fn load_again(context: &AppContext, previous: &App) -> Result<App, AppError> {
+    read(context, LoadOptions { background: None, previous: Some(previous), ..LoadOptions::short(context) })
 }
 
-fn read(world: &World, stay: LoadOptions<'_>) -> Result<App, AppError> {
-    let mut app = App::load_with(world, Positions::OnDemand, stay)?;
+fn read(context: &AppContext, stay: LoadOptions<'_>) -> Result<App, AppError> {
+    let mut app = App::load_with(context, Positions::OnDemand, stay)?;
     // Whoever reads all declarations of servers tells what is wrong with them.
     app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     Ok(app)
@@ -123,21 +123,21 @@ pub struct SessionSetup {
 impl SessionSetup {
     /// Gathers model, settings and what was said before.
     pub fn gather(options: &SessionOptions, app: &App, cancel: &Cancel) -> Result<SessionSetup, AppError> {
-        let world = app.world();
+        let context = app.context();
         // Whether there is such a conversation is known at once; whether a model answers may take a while.
-        let past = resumed(options, app, world)?;
+        let past = resumed(options, app, context)?;
         let wish = ModelConfig::of(&app.config);
-        let mut model = model::open(options.model.as_deref(), &wish, world)?;
+        let mut model = model::open(options.model.as_deref(), &wish, context)?;
         if let Some(file) = &options.record {
-            model = model::record(model, &world.cwd.join(file))?;
+            model = model::record(model, &context.cwd.join(file))?;
         }
         if let Some(mcp_tools) = &app.mcp_tools
-            && let Some(questions) = Questions::new(world, Sampler::new(&app.config, options.model.as_deref()))
+            && let Some(questions) = Questions::new(context, Sampler::new(&app.config, options.model.as_deref()))
         {
             mcp_tools.answer_with(questions);
         }
-        let past = past.unwrap_or_else(|| begun(app, world, model.name()));
-        let settings = Settings { limits: limits(&wish, &app.config), ..settings(options, &wish, world, &past.id) };
+        let past = past.unwrap_or_else(|| begun(app, context, model.name()));
+        let settings = Settings { limits: limits(&wish, &app.config), ..settings(options, &wish, context, &past.id) };
         let cancel = cancel.clone();
         Ok(SessionSetup {
             cancel,
@@ -192,8 +192,8 @@ fn sources(app: &App, notices: &mut dyn Notices) -> Vec<Arc<dyn ToolSource>> {
 }
 
 /// Where conversations are kept.
-pub fn sessions(world: &World) -> PathBuf {
-    world.places.home.join("sessions")
+pub fn sessions(context: &AppContext) -> PathBuf {
+    context.places.home.join("sessions")
 }
 
 /// What was said before, and where the rest will be written.
@@ -205,75 +205,75 @@ struct Past {
 }
 
 /// The conversation that is to go on, if one is.
-fn resumed(options: &SessionOptions, app: &App, world: &World) -> Result<Option<Past>, AppError> {
+fn resumed(options: &SessionOptions, app: &App, context: &AppContext) -> Result<Option<Past>, AppError> {
     let id = match &options.resume {
         Some(Resume::Id(id)) => id.clone(),
-        Some(Resume::Latest) => latest(world)?,
+        Some(Resume::Latest) => latest(context)?,
         None => return Ok(None),
     };
-    let resumed = Transcript::resume(&sessions(world), &id, redactor(app, world));
-    let (transcript, saved) = resumed.map_err(|error| no_transcript(&error, world))?;
+    let resumed = Transcript::resume(&sessions(context), &id, redactor(app, context));
+    let (transcript, saved) = resumed.map_err(|error| no_transcript(&error, context))?;
     let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
     Ok(Some(Past { id, transcript: Some(transcript), messages, notes }))
 }
 
 /// Why a conversation cannot be read.
-pub fn no_transcript(error: &TranscriptError, world: &World) -> AppError {
+pub fn no_transcript(error: &TranscriptError, context: &AppContext) -> AppError {
     let failure = AppError::new(ErrorKind::Usage, error.to_string());
     match error {
-        TranscriptError::Unknown(_) => failure.hint(world.tell(&Remedy::ListSessions)),
+        TranscriptError::Unknown(_) => failure.hint(context.tell(&Remedy::ListSessions)),
         _ => failure,
     }
 }
 
 /// A new conversation.
-fn begun(app: &App, world: &World, model: &str) -> Past {
+fn begun(app: &App, context: &AppContext, model: &str) -> Past {
     let now = SystemTime::now();
     let header = Header {
         id: session_id(now),
         started: ollm_agent::iso(now),
-        cwd: world.cwd.display().to_string(),
+        cwd: context.cwd.display().to_string(),
         model: model.to_owned(),
     };
-    let (transcript, notes) = match Transcript::create(&sessions(world), &header, redactor(app, world)) {
+    let (transcript, notes) = match Transcript::create(&sessions(context), &header, redactor(app, context)) {
         Ok(transcript) => (Some(transcript), Vec::new()),
         Err(error) => (None, vec![format!("{error}; the session is not saved")]),
     };
     Past { id: header.id, transcript, messages: Vec::new(), notes }
 }
 
-fn redactor(app: &App, world: &World) -> Arc<Redactor> {
-    Arc::new(Redactor::new(secrets(app, world)))
+fn redactor(app: &App, context: &AppContext) -> Arc<Redactor> {
+    Arc::new(Redactor::new(secrets(app, context)))
 }
 
-fn latest(world: &World) -> Result<String, AppError> {
-    let listed = ollm_agent::list(&sessions(world));
+fn latest(context: &AppContext) -> Result<String, AppError> {
+    let listed = ollm_agent::list(&sessions(context));
     let (list, _) = listed.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
-    let here = world.cwd.display().to_string();
+    let here = context.cwd.display().to_string();
     let found = list.into_iter().find(|summary| summary.header.cwd == here);
     found.map(|summary| summary.header.id).ok_or_else(|| {
         AppError::new(ErrorKind::Usage, "there is no earlier conversation in this folder")
-            .hint(world.tell(&Remedy::ListSessions))
+            .hint(context.tell(&Remedy::ListSessions))
     })
 }
 
-fn settings(options: &SessionOptions, wish: &ModelConfig, world: &World, id: &str) -> Settings {
-    let spill = world.places.home.join("state/output");
+fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, id: &str) -> Settings {
+    let spill = context.places.home.join("state/output");
     // What cannot be made cannot be filled; the shell tool says so when it needs it.
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&spill).is_ok();
-    let kept = world.variables.iter().filter(|(name, _)| !name.to_str().is_some_and(looks_secret));
+    let kept = context.variables.iter().filter(|(name, _)| !name.to_str().is_some_and(looks_secret));
     let mut shell = ShellSettings::new(kept.cloned().collect(), &spill);
     id.clone_into(&mut shell.agent);
-    let mut allowed: Vec<PathBuf> = options.allow.iter().map(|folder| world.cwd.join(folder)).collect();
+    let mut allowed: Vec<PathBuf> = options.allow.iter().map(|folder| context.cwd.join(folder)).collect();
     allowed.extend(made.then_some(spill));
     // What a server's tool said at too great length is kept there, and the model is told so.
-    let results = world.state().join("mcp-results");
+    let results = context.state().join("mcp-results");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&results).is_ok();
     allowed.extend(made.then_some(results));
     Settings {
         session_id: id.to_owned(),
-        user: world.variable("USER"),
-        cwd: world.cwd.clone(),
+        user: context.variable("USER"),
+        cwd: context.cwd.clone(),
         allowed,
         system_prompt: SYSTEM_PROMPT.to_owned(),
         temperature: wish.temperature,
@@ -294,8 +294,8 @@ fn limits(wish: &ModelConfig, config: &Config) -> Limits {
 }
 
 /// The values of variables that look like secrets, and the sensitive settings of extensions.
-fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
+fn secrets(app: &App, context: &AppContext) -> Vec<(String, String)> {
     let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
-    world.hidden.add(settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned()))));
-    world.secrets()
+    context.hidden.add(settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned()))));
+    context.secrets()
 }

@@ -9,26 +9,26 @@ use ollm_protocol::Event;
 use ollm_store::{Bounds, RotatingLog};
 
 use crate::app::App;
+use crate::app_context::AppContext;
 use crate::port::Notices;
-use crate::world::World;
 
 const FILE: &str = "trace.jsonl";
 
 /// The records of all dispatches; none without a home to keep them in.
-pub fn trail(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
+pub fn trail(context: &AppContext, settings: &TraceSettings) -> Option<RotatingLog> {
     let files = usize::try_from(settings.max_files).unwrap_or(usize::MAX);
     let bounds = Bounds { file: settings.max_size, files };
-    Some(RotatingLog::new(world.own_home()?.join("trace"), FILE, bounds))
+    Some(RotatingLog::new(context.own_home()?.join("trace"), FILE, bounds))
 }
 
 /// The records, if any are kept.
-pub(crate) fn kept(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
-    trail(world, settings).filter(|_| settings.enabled)
+pub(crate) fn kept(context: &AppContext, settings: &TraceSettings) -> Option<RotatingLog> {
+    trail(context, settings).filter(|_| settings.enabled)
 }
 
 /// Has the process that goes on with async hooks write down what came of them.
-pub fn left_to(mut launcher: Launcher, world: &World, settings: &TraceSettings) -> Launcher {
-    if let Some(home) = world.own_home().filter(|_| settings.enabled) {
+pub fn left_to(mut launcher: Launcher, context: &AppContext, settings: &TraceSettings) -> Launcher {
+    if let Some(home) = context.own_home().filter(|_| settings.enabled) {
         let bounds = [settings.max_size, settings.max_files].map(|bound| bound.to_string().into());
         launcher.args.push(home.join("trace").into());
         launcher.args.extend(bounds);

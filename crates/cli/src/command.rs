@@ -1,6 +1,6 @@
 //! One file per command.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 
 use crate::arguments::Command;
 use crate::error::Failure;
@@ -26,27 +26,27 @@ mod skill;
 mod trace;
 pub(crate) mod trust;
 
-pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        Command::Hook { command } => hook::run_command(command, world, output),
-        Command::Emit(arguments) => emit::run(&arguments, world, output),
-        Command::Connect(arguments) => connect::connect(&arguments, world, output),
-        Command::Disconnect(arguments) => connect::disconnect(&arguments, world, output),
-        Command::Import(arguments) => connect::import(&arguments, world, output),
-        Command::GitHook { command } => git_hook::run_command(&command, world, output),
-        Command::Doctor { json } => doctor::run(json, world, output),
+        Command::Hook { command } => hook::run_command(command, context, output),
+        Command::Emit(arguments) => emit::run(&arguments, context, output),
+        Command::Connect(arguments) => connect::connect(&arguments, context, output),
+        Command::Disconnect(arguments) => connect::disconnect(&arguments, context, output),
+        Command::Import(arguments) => connect::import(&arguments, context, output),
+        Command::GitHook { command } => git_hook::run_command(&command, context, output),
+        Command::Doctor { json } => doctor::run(json, context, output),
         Command::Completions { shell } => completions::run(shell, output),
-        Command::Schema(arguments) => schema::run(&arguments, world, output),
+        Command::Schema(arguments) => schema::run(&arguments, context, output),
         Command::Man { out } => man::run(out.as_deref(), output),
-        Command::Trace { command } => trace::run(&command, world, output),
-        Command::Ext { command } => ext::run_command(command, world, output),
-        Command::Skill { command } => skill::run_command(command, world, output),
-        Command::Config { command } => config::run_command(command, world, output),
-        Command::Trust { command } => trust::run_command(&command, world, output),
-        Command::Mcp { command } => mcp::run_command(command, world, output),
-        Command::Run(arguments) => run::run(&arguments, world, output),
-        Command::Chat { agent } => chat::run(&agent, world, output),
-        Command::Session { command } => session::run(command, world, output),
-        Command::Demo { json } => demo::run(world, json, output),
+        Command::Trace { command } => trace::run(&command, context, output),
+        Command::Ext { command } => ext::run_command(command, context, output),
+        Command::Skill { command } => skill::run_command(command, context, output),
+        Command::Config { command } => config::run_command(command, context, output),
+        Command::Trust { command } => trust::run_command(&command, context, output),
+        Command::Mcp { command } => mcp::run_command(command, context, output),
+        Command::Run(arguments) => run::run(&arguments, context, output),
+        Command::Chat { agent } => chat::run(&agent, context, output),
+        Command::Session { command } => session::run(command, context, output),
+        Command::Demo { json } => demo::run(context, json, output),
     }
 }

@@ -5,7 +5,7 @@
 use std::process;
 use std::time::SystemTime;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_engine::trace::iso;
 use ollm_store::{Bounds, Redactor, RotatingLog, cut, one_line};
 
@@ -31,16 +31,16 @@ impl Log {
     }
 
     /// Writes everything down. That it cannot be written is no reason to fail, and there is nowhere left to say so.
-    pub(crate) fn write(&mut self, world: &World) {
+    pub(crate) fn write(&mut self, context: &AppContext) {
         let lines = std::mem::take(&mut self.lines);
-        let settings = world.log_settings();
+        let settings = context.log_settings();
         // What failed before the configuration was read knows the environment at least.
-        let level = settings.map(|settings| settings.level.clone()).or_else(|| world.variable("OLLM_LOG_LEVEL"));
+        let level = settings.map(|settings| settings.level.clone()).or_else(|| context.variable("OLLM_LOG_LEVEL"));
         let level = level.unwrap_or_default();
-        let Some(home) = world.own_home().filter(|_| !lines.is_empty() && level != "off") else { return };
+        let Some(home) = context.own_home().filter(|_| !lines.is_empty() && level != "off") else { return };
         let file = settings.map_or(LARGEST_FILE, |settings| settings.max_size);
         let trail = RotatingLog::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
-        let redactor = Redactor::new(world.secrets());
+        let redactor = Redactor::new(context.secrets());
         for (_, line) in lines.iter().filter(|(kind, _)| level != "error" || *kind == "error") {
             if trail.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {
                 return;

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use error::{Failure, Kind};
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
 use output::Output;
@@ -38,8 +38,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => output.failure(&failure),
     };
-    if let Some(world) = surroundings.get() {
-        output.write_log(world);
+    if let Some(context) = surroundings.get() {
+        output.write_log(context);
     }
     ExitCode::from(code)
 }
@@ -48,54 +48,54 @@ fn main() -> ExitCode {
 fn run(
     arguments: &[OsString],
     process: &ProcessSetup,
-    surroundings: &OnceCell<World>,
+    surroundings: &OnceCell<AppContext>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let (preamble, rest) = arguments::preamble(arguments)?;
     if preamble.verbose {
         output.be_verbose();
     }
-    let world_in = |told: Option<&Path>| world(surroundings, told, preamble.overrides);
+    let context_in = |told: Option<&Path>| context(surroundings, told, preamble.overrides);
     let words: Vec<&str> = rest.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(rest) => {
             let request = arguments::parse_hook_run(rest.get(2..).unwrap_or_default(), output)?;
-            command::hook::run::run(&request, world_in, output)
+            command::hook::run::run(&request, context_in, output)
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
         // Whoever says nothing wants to talk.
         [] if rest.is_empty() && output::is_conversation() => {
             let chat = arguments::parse(&["chat".into()], output)?;
-            chat.map_or(Ok(error::OK), |chat| command::run(chat, world_in(None)?, output))
+            chat.map_or(Ok(error::OK), |chat| command::run(chat, context_in(None)?, output))
         }
         _ => match arguments::parse(arguments, output)? {
-            Some(command) => command::run(command, world_in(None)?, output),
+            Some(command) => command::run(command, context_in(None)?, output),
             None => Ok(error::OK),
         },
     }
 }
 
 /// The surroundings are looked at only by commands that need them. `told` is the folder of an event, for when ours is gone.
-fn world<'a>(
-    surroundings: &'a OnceCell<World>,
+fn context<'a>(
+    surroundings: &'a OnceCell<AppContext>,
     told: Option<&Path>,
     mut overrides: Overrides,
-) -> Result<&'a World, Failure> {
+) -> Result<&'a AppContext, Failure> {
     let cwd = std::env::current_dir().or_else(|error| {
         told.filter(|told| told.is_absolute() && told.is_dir()).map(Path::to_path_buf).ok_or_else(|| {
             Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
                 .hint("change into a folder that exists")
         })
     })?;
-    let mut world = World::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
-    world.program = std::env::current_exe().ok();
-    world.places.policy = Some(PolicyFile::of_system());
+    let mut context = AppContext::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
+    context.program = std::env::current_exe().ok();
+    context.places.policy = Some(PolicyFile::of_system());
     // An agent that could loosen a guard for one run would need no approval in that run.
-    overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&world, "loosen guards").is_err();
-    let mut world = world.with(overrides);
-    world.commands = remedy::COMMANDS;
-    world.person = person::person(&world);
-    Ok(surroundings.get_or_init(|| world))
+    overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
+    let mut context = context.with(overrides);
+    context.commands = remedy::COMMANDS;
+    context.person = person::person(&context);
+    Ok(surroundings.get_or_init(|| context))
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use ollm_app::{Notices, World};
+use ollm_app::{AppContext, Notices};
 use ollm_protocol::Reply;
 use ollm_store::{escape_for_json, escape_for_people, one_line};
 use serde_json::Value;
@@ -39,8 +39,8 @@ impl Output {
     }
 
     /// Writes down in the log what was told so far.
-    pub(crate) fn write_log(&mut self, world: &World) {
-        self.log.write(world);
+    pub(crate) fn write_log(&mut self, context: &AppContext) {
+        self.log.write(context);
     }
 
     /// Writes one line of data. A terminal would obey control characters in it; another program gets it byte for byte.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
-use ollm_app::{Person, World};
+use ollm_app::{AppContext, Person};
 use ollm_store::{cut, escape_for_people, one_line};
 use ollm_trust::{Approver, Choice, Question};
 
@@ -27,9 +27,9 @@ pub(crate) struct AtTerminal {
 }
 
 /// The person, if one sits at the terminal.
-pub(crate) fn person(world: &World) -> Option<Arc<dyn Person>> {
+pub(crate) fn person(context: &AppContext) -> Option<Arc<dyn Person>> {
     is_terminal()
-        .then(|| Arc::new(AtTerminal { search_path: world.search_path().map(OsStr::to_owned) }) as Arc<dyn Person>)
+        .then(|| Arc::new(AtTerminal { search_path: context.search_path().map(OsStr::to_owned) }) as Arc<dyn Person>)
 }
 
 impl Person for AtTerminal {

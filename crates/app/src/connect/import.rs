@@ -8,8 +8,8 @@ use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_store::write_atomic;
 
 use super::{Scope, broken, homeless, project, read};
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 /// Hooks of another agent that are to become ours.
 #[derive(Debug)]
@@ -24,18 +24,18 @@ pub struct ImportPlan {
 }
 
 /// The hooks that people wrote for an agent.
-pub fn plan_import(agent: &'static AgentDialect, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
+pub fn plan_import(agent: &'static AgentDialect, scope: Scope, context: &AppContext) -> Result<ImportPlan, AppError> {
     let (files, folder) = match scope {
         Scope::User => {
-            let home = world.places.user_home.as_deref().ok_or_else(homeless)?;
-            let files = written_by_user(agent, Some(home), &|name| world.variable(name));
-            (files, world.places.home.join("hooks"))
+            let home = context.places.user_home.as_deref().ok_or_else(homeless)?;
+            let files = written_by_user(agent, Some(home), &|name| context.variable(name));
+            (files, context.places.home.join("hooks"))
         }
-        Scope::Project => (written_in_project(agent, project(world)?), project(world)?.join(".ollm/hooks")),
+        Scope::Project => (written_in_project(agent, project(context)?), project(context)?.join(".ollm/hooks")),
     };
     let mut imported = Imported::default();
     for file in &files {
-        let path = &world.cwd.join(&file.path);
+        let path = &context.cwd.join(&file.path);
         // A program is not looked into, but for whether it asks us.
         let text = match read(path) {
             Err(_) if agent.home.written.form == WrittenForm::Programs => String::new(),
@@ -45,7 +45,7 @@ pub fn plan_import(agent: &'static AgentDialect, scope: Scope, world: &World) ->
     }
     let to = folder.join(format!("{}.json", agent.name));
     let before = read(&to)?;
-    let from = files.into_iter().map(|file| world.cwd.join(file.path)).collect();
+    let from = files.into_iter().map(|file| context.cwd.join(file.path)).collect();
     Ok(ImportPlan { from, to, imported, before })
 }
 

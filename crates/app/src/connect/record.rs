@@ -7,8 +7,8 @@ use ollm_store::{Digest, versioned};
 use serde_json::{Map, Value, json};
 
 use super::Scope;
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 const VERSION: u32 = 1;
 const LARGEST: u64 = 1 << 20;
@@ -46,8 +46,8 @@ pub(super) enum Original {
 
 impl Record {
     /// What is known about a file, if we wrote to it and were not asked to take that back.
-    pub(super) fn of(key: &Key<'_>, world: &World) -> Option<Record> {
-        read(load(world).get(&key.text())?)
+    pub(super) fn of(key: &Key<'_>, context: &AppContext) -> Option<Record> {
+        read(load(context).get(&key.text())?)
     }
 }
 
@@ -56,10 +56,10 @@ pub(super) fn keep(
     key: &Key<'_>,
     before: Option<Digest>,
     record: Option<&Record>,
-    world: &World,
+    context: &AppContext,
 ) -> Result<(), AppError> {
     let key = key.text();
-    let kept = versioned::renew(&path(world), VERSION, LARGEST, |document| {
+    let kept = versioned::renew(&path(context), VERSION, LARGEST, |document| {
         let mut document = document.unwrap_or_else(|| json!({"version": VERSION, "connections": {}}));
         let connections = document.as_object_mut().map(|map| map.entry("connections").or_insert_with(|| json!({})));
         if let Some(connections) = connections.and_then(Value::as_object_mut) {
@@ -84,8 +84,8 @@ impl Key<'_> {
     }
 }
 
-fn load(world: &World) -> Map<String, Value> {
-    match versioned::load(&path(world), VERSION, LARGEST) {
+fn load(context: &AppContext) -> Map<String, Value> {
+    match versioned::load(&path(context), VERSION, LARGEST) {
         versioned::Loaded::Current(document) => {
             document.get("connections").and_then(Value::as_object).cloned().unwrap_or_default()
         }
@@ -94,8 +94,8 @@ fn load(world: &World) -> Map<String, Value> {
     }
 }
 
-fn path(world: &World) -> PathBuf {
-    world.state().join("connections.json")
+fn path(context: &AppContext) -> PathBuf {
+    context.state().join("connections.json")
 }
 
 fn read(value: &Value) -> Option<Record> {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::record::{Key, Record};
 use super::{LARGEST_FILE, Scope, own_paths, place, read};
-use crate::world::World;
+use crate::app_context::AppContext;
 
 /// What is known about an agent.
 #[derive(Debug)]
@@ -100,23 +100,23 @@ impl fmt::Display for LinkState {
 }
 
 /// How every known agent stands.
-pub fn agents(world: &World) -> Vec<AgentStatus> {
-    AGENTS.iter().copied().map(|agent| status(agent, world)).collect()
+pub fn agents(context: &AppContext) -> Vec<AgentStatus> {
+    AGENTS.iter().copied().map(|agent| status(agent, context)).collect()
 }
 
 /// How one agent stands.
-pub fn status(agent: &'static AgentDialect, world: &World) -> AgentStatus {
+pub fn status(agent: &'static AgentDialect, context: &AppContext) -> AgentStatus {
     let program =
-        world.search_path().and_then(|path| agent.home.programs.iter().find_map(|name| find_program(name, path)));
+        context.search_path().and_then(|path| agent.home.programs.iter().find_map(|name| find_program(name, path)));
     let version = program.as_deref().and_then(package_version);
     let links: Vec<Link> =
-        [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, world)).collect();
-    let askers = askers(agent, &links, world);
-    AgentStatus { agent, program, version, links, askers, fired: last_fired(agent.name, world) }
+        [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, context)).collect();
+    let askers = askers(agent, &links, context);
+    AgentStatus { agent, program, version, links, askers, fired: last_fired(agent.name, context) }
 }
 
 /// The files by which an agent asks us; none where it does so at most by those of others.
-fn askers(agent: &AgentDialect, links: &[Link], world: &World) -> Vec<Asker> {
+fn askers(agent: &AgentDialect, links: &[Link], context: &AppContext) -> Vec<Asker> {
     let asker = |link: &Link, of: &AgentDialect, when| {
         let fires = matches!(link.state, LinkState::Connected | LinkState::Incomplete);
         fires.then(|| Asker { agent: of.name, scope: link.scope, file: link.file.clone(), when })
@@ -129,7 +129,7 @@ fn askers(agent: &AgentDialect, links: &[Link], world: &World) -> Vec<Asker> {
         let Some(other) = agent_named(foreign.agent) else { continue };
         let scopes = [(foreign.user, Scope::User), (foreign.project, Scope::Project)];
         let read =
-            scopes.into_iter().filter(|(is_read, _)| *is_read).filter_map(|(_, scope)| link(other, scope, world));
+            scopes.into_iter().filter(|(is_read, _)| *is_read).filter_map(|(_, scope)| link(other, scope, context));
         askers.extend(read.filter_map(|link| asker(&link, other, foreign.when)));
     }
     // In a home that is a project the settings of the two are one file.
@@ -143,18 +143,18 @@ fn askers(agent: &AgentDialect, links: &[Link], world: &World) -> Vec<Asker> {
     askers
 }
 
-fn link(agent: &AgentDialect, scope: Scope, world: &World) -> Option<Link> {
-    let file = place(agent, scope, world).ok()?;
+fn link(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Option<Link> {
+    let file = place(agent, scope, context).ok()?;
     let state = match agent.home.form {
-        Form::Own(_) => own_files(agent, scope, &file, world)?,
-        Form::Groups | Form::Flat(_) => in_settings(agent, scope, &file, world)?,
+        Form::Own(_) => own_files(agent, scope, &file, context)?,
+        Form::Groups | Form::Flat(_) => in_settings(agent, scope, &file, context)?,
     };
     Some(Link { scope, file, state })
 }
 
 /// How our entries in a settings file stand; none where there never were any.
-fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -> Option<LinkState> {
-    let known = Record::of(&Key { agent: agent.name, scope, file }, world).is_some();
+fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, context: &AppContext) -> Option<LinkState> {
+    let known = Record::of(&Key { agent: agent.name, scope, file }, context).is_some();
     let text = match read(file) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => return known.then_some(LinkState::Broken(error.message)),
@@ -166,7 +166,7 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -
     if found.is_empty() {
         return known.then_some(LinkState::Removed);
     }
-    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command, agent, scope, world)) {
+    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command, agent, scope, context)) {
         return Some(LinkState::Moved(program));
     }
     let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
@@ -175,24 +175,24 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -
 }
 
 /// How files that are ours alone stand; none where there never were any.
-fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, world: &World) -> Option<LinkState> {
+fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, context: &AppContext) -> Option<LinkState> {
     let files: Vec<PathBuf> = own_paths(agent).iter().map(|path| folder.join(path)).collect();
-    let known = files.iter().any(|file| Record::of(&Key { agent: agent.name, scope, file }, world).is_some());
+    let known = files.iter().any(|file| Record::of(&Key { agent: agent.name, scope, file }, context).is_some());
     let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, agent.name));
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
         return known.then_some(LinkState::Removed);
     }
-    if let Some(program) = texts.iter().find_map(|text| gone(text, agent, scope, world)) {
+    if let Some(program) = texts.iter().find_map(|text| gone(text, agent, scope, context)) {
         return Some(LinkState::Moved(program));
     }
     Some(if texts.len() == files.len() { LinkState::Connected } else { LinkState::Incomplete })
 }
 
 /// The program by which a text asks us, if it cannot be started.
-fn gone(text: &str, agent: &AgentDialect, scope: Scope, world: &World) -> Option<String> {
-    let base = world.places.project.as_deref().filter(|_| scope == Scope::Project).unwrap_or(&world.cwd);
-    text.lines().flat_map(|line| programs(line, agent)).find(|program| !starts(program, base, world))
+fn gone(text: &str, agent: &AgentDialect, scope: Scope, context: &AppContext) -> Option<String> {
+    let base = context.places.project.as_deref().filter(|_| scope == Scope::Project).unwrap_or(&context.cwd);
+    text.lines().flat_map(|line| programs(line, agent)).find(|program| !starts(program, base, context))
 }
 
 /// The programs by which a line asks us: as a shell reads it, and where it stands in other text, as far as they are plain.
@@ -208,13 +208,13 @@ fn programs(line: &str, agent: &AgentDialect) -> Vec<String> {
 }
 
 /// Whether a shell would find a program; one that only it can name might be there.
-fn starts(program: &str, base: &Path, world: &World) -> bool {
+fn starts(program: &str, base: &Path, context: &AppContext) -> bool {
     let in_home = ["~/", "$HOME/", "${HOME}/"].into_iter().find_map(|home| program.strip_prefix(home));
-    let path = match (in_home, &world.places.user_home) {
+    let path = match (in_home, &context.places.user_home) {
         (Some(below), Some(home)) => home.join(below),
         _ if program.contains(['$', '`', '~']) => return true,
         _ if !program.contains('/') => {
-            return world.search_path().is_some_and(|path| find_program(program, path).is_some());
+            return context.search_path().is_some_and(|path| find_program(program, path).is_some());
         }
         _ => base.join(program),
     };
@@ -232,9 +232,9 @@ fn package_version(program: &Path) -> Option<String> {
 }
 
 /// Remembers that an agent asked us.
-pub fn remember_fired(agent: &AgentDialect, world: &World) {
-    let Some(own) = world.own_home() else { return };
-    let file = fired(agent.name, world);
+pub fn remember_fired(agent: &AgentDialect, context: &AppContext) {
+    let Some(own) = context.own_home() else { return };
+    let file = fired(agent.name, context);
     let now = fs::FileTimes::new().set_modified(SystemTime::now());
     let touched = fs::File::options().append(true).open(&file).and_then(|file| file.set_times(now));
     if touched.is_err() && own.is_dir() {
@@ -244,29 +244,29 @@ pub fn remember_fired(agent: &AgentDialect, world: &World) {
 }
 
 /// Forgets that an agent asked us, where it is no longer told to.
-pub(super) fn forget_fired(agent: &AgentDialect, world: &World) {
-    let mut links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, world));
+pub(super) fn forget_fired(agent: &AgentDialect, context: &AppContext) {
+    let mut links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, context));
     if links.all(|link| link.state == LinkState::Removed) {
         // What is only told to people fails nothing.
-        let _ = fs::remove_file(fired(agent.name, world));
+        let _ = fs::remove_file(fired(agent.name, context));
     }
 }
 
-fn last_fired(agent: &str, world: &World) -> Option<SystemTime> {
-    fs::metadata(fired(agent, world)).ok()?.modified().ok()
+fn last_fired(agent: &str, context: &AppContext) -> Option<SystemTime> {
+    fs::metadata(fired(agent, context)).ok()?.modified().ok()
 }
 
-fn fired(agent: &str, world: &World) -> PathBuf {
-    world.state().join("fired").join(agent)
+fn fired(agent: &str, context: &AppContext) -> PathBuf {
+    context.state().join("fired").join(agent)
 }
 
 /// The agent that asks by an entry for this one: another that reads its settings shows by a variable of its own.
-pub fn asker_of(agent: &'static AgentDialect, world: &World) -> &'static AgentDialect {
+pub fn asker_of(agent: &'static AgentDialect, context: &AppContext) -> &'static AgentDialect {
     let own = agent.home.project_variables;
     let reads = |other: &&AgentDialect| other.home.also_reads.iter().any(|foreign| foreign.agent == agent.name);
     let shows = |other: &&AgentDialect| {
         let mut telling = other.home.project_variables.iter().filter(|name| !own.contains(name));
-        telling.any(|name| world.variable(name).is_some())
+        telling.any(|name| context.variable(name).is_some())
     };
     AGENTS.iter().copied().find(|other| reads(other) && shows(other)).unwrap_or(agent)
 }

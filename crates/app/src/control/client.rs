@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{
     ControlCommand, ControlRequest, LONGEST_ANSWER, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way,
 };
-use crate::world::World;
+use crate::app_context::AppContext;
 
 /// More conversations than this are nobody's.
 const MOST: usize = 64;
@@ -53,9 +53,9 @@ impl Chat {
 }
 
 /// Asks all conversations of this project that have servers at once; the oldest comes first.
-pub fn ask(world: &World, deed: ControlCommand, servers: &[String]) -> Found {
-    let folder = folder(world);
-    let order = ControlRequest { deed, place: place(world), servers: servers.to_vec() };
+pub fn ask(context: &AppContext, deed: ControlCommand, servers: &[String]) -> Found {
+    let folder = folder(context);
+    let order = ControlRequest { deed, place: place(context), servers: servers.to_vec() };
     let names = match sockets(&folder) {
         Ok(names) => names,
         Err(why) => return Found { chats: Vec::new(), troubles: vec![why] },

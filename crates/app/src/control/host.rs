@@ -18,8 +18,8 @@ use super::{
     ControlCommand, ControlRequest, LONGEST_ORDER, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way,
 };
 use crate::agent_signs::agent_above;
+use crate::app_context::AppContext;
 use crate::servers::McpTools;
-use crate::world::World;
 
 /// Orders that are carried out at once.
 const AT_ONCE: usize = 8;
@@ -44,11 +44,15 @@ struct Obeying {
 
 impl Control {
     /// Listens for orders, if there can be servers to be ordered about.
-    pub fn open(mcp_tools: Option<&Arc<McpTools>>, session: &str, world: &World) -> Result<Option<Control>, String> {
+    pub fn open(
+        mcp_tools: Option<&Arc<McpTools>>,
+        session: &str,
+        context: &AppContext,
+    ) -> Result<Option<Control>, String> {
         let Some(mcp_tools) = mcp_tools else { return Ok(None) };
         let obeying =
             Obeying { mcp_tools: Arc::clone(mcp_tools), session: session.to_owned(), busy: AtomicUsize::new(0) };
-        let folder = folder(world);
+        let folder = folder(context);
         let opened = own(&folder).and_then(|()| {
             sweep(&folder);
             listen(&folder)
@@ -133,7 +137,7 @@ fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
 /// Carries out one order. Who does not take the answer does not get one.
 fn obey(stream: &UnixStream, here: &Obeying) {
     let answer = read(stream).and_then(|order| {
-        if order.place != place(&here.mcp_tools.world()) {
+        if order.place != place(&here.mcp_tools.context()) {
             return Ok(json!({"version": VERSION, "elsewhere": true}));
         }
         allowed(stream, order.deed)?;

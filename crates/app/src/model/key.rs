@@ -5,9 +5,9 @@ use ollm_protocol::{Layer, Remedy};
 use ollm_store::{Place, Secrets};
 
 use super::ModelConfig;
+use crate::app_context::AppContext;
 use crate::error::AppError;
 use crate::secrets;
-use crate::world::World;
 
 /// What it is called on the command line; it stands in no file of settings.
 pub const SETTING: &str = "model.apiKey";
@@ -16,30 +16,30 @@ pub const SETTING: &str = "model.apiKey";
 pub(super) const REMEDY: Remedy = Remedy::Configure { key: SETTING, value: None };
 
 /// The key that a person keeps for a server.
-pub(super) fn find(url: &str, world: &World) -> Result<Option<String>, AppError> {
-    secrets::get(&name(url), world)
-        .map_err(|failure| failure.hint(format!("{}, or set OLLM_MODEL_KEY", world.tell(&REMEDY))))
+pub(super) fn find(url: &str, context: &AppContext) -> Result<Option<String>, AppError> {
+    secrets::get(&name(url), context)
+        .map_err(|failure| failure.hint(format!("{}, or set OLLM_MODEL_KEY", context.tell(&REMEDY))))
 }
 
 /// The server that the configuration names: a key is for one server.
-pub fn server(config: &Config, world: &World) -> Result<String, AppError> {
-    ModelConfig::of(config).server(world)
+pub fn server(config: &Config, context: &AppContext) -> Result<String, AppError> {
+    ModelConfig::of(config).server(context)
 }
 
 /// Keeps the key for a server; says where, to stand after what was kept.
-pub fn keep(url: &str, key: &str, world: &World) -> Result<String, AppError> {
-    secrets::keep(&name(url), key, world)
+pub fn keep(url: &str, key: &str, context: &AppContext) -> Result<String, AppError> {
+    secrets::keep(&name(url), key, context)
 }
 
 /// Forgets the key for a server; false where none was kept.
-pub fn forget(url: &str, world: &World) -> Result<bool, AppError> {
-    secrets::remove(&[name(url)], world)
+pub fn forget(url: &str, context: &AppContext) -> Result<bool, AppError> {
+    secrets::remove(&[name(url)], context)
 }
 
 /// The key as a setting, if there is one for the server that the configuration names.
-pub fn setting(config: &Config, world: &World) -> Option<Setting> {
-    let url = ModelConfig::of(config).server(world).ok()?;
-    let file = world.places.secrets();
+pub fn setting(config: &Config, context: &AppContext) -> Option<Setting> {
+    let url = ModelConfig::of(config).server(context).ok()?;
+    let file = context.places.secrets();
     let origin = match Secrets::load(&file, None).0.place(&name(&url))? {
         Place::Keyring => Origin::Keyring,
         Place::File => Origin::File { layer: Layer::User, file, line: 0, column: 0 },

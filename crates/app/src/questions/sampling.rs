@@ -7,9 +7,9 @@ use ollm_catalog::Config;
 use serde_json::{Value, json};
 
 use super::{quoted, word};
+use crate::app_context::AppContext;
 use crate::model::{self, ModelConfig};
 use crate::port::Person;
-use crate::world::World;
 
 /// A longer conversation is none that a person reads before it is sent.
 const LARGEST_REQUEST: usize = 256 << 10;
@@ -70,13 +70,13 @@ impl Sampler {
         &self,
         server: &str,
         request: &Value,
-        world: &World,
+        context: &AppContext,
         over: &dyn Fn() -> bool,
     ) -> Result<Value, String> {
         let messages = conversation(request)?;
         let asks = self.policy == Sampling::Ask && !guard(&self.trusted).iter().any(|one| one == server);
         // Where a question is due and nobody is there, the answer is no.
-        let person = match (asks, world.person.as_deref()) {
+        let person = match (asks, context.person.as_deref()) {
             (true, None) => return Err("nobody is there to ask".to_owned()),
             (true, person) => person,
             (false, _) => None,
@@ -85,7 +85,7 @@ impl Sampler {
             return Err("the person declined".to_owned());
         }
         let name = guard(&self.model).clone();
-        let mut model = model::open(name.as_deref(), &self.wish, world).map_err(|failure| failure.message)?;
+        let mut model = model::open(name.as_deref(), &self.wish, context).map_err(|failure| failure.message)?;
         let wanted = request.get("maxTokens").and_then(Value::as_u64).unwrap_or(MOST_TOKENS).clamp(1, MOST_TOKENS);
         let most = usize::try_from(wanted).unwrap_or_default() * TOKEN;
         // The model listens to a token of its own; whoever waits is looked at between its words.

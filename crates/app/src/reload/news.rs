@@ -57,7 +57,7 @@ fn standing(extension: &Extension, before: &App, after: &App) -> String {
 }
 
 fn waits(extension: &str, app: &App) -> String {
-    match app.world().commands.command(&Remedy::ApproveExtension(extension.to_owned())) {
+    match app.context().commands.command(&Remedy::ApproveExtension(extension.to_owned())) {
         Some(command) => format!("waits for `{command}`"),
         None => "waits for approval".to_owned(),
     }

@@ -10,8 +10,8 @@ use ollm_store::{Digest, Switches};
 use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, Trusted};
 
 use crate::app::{extensions_as_approved, unreliable};
+use crate::app_context::AppContext;
 use crate::error::ErrorKind;
-use crate::world::World;
 
 /// The variable that names the folder with the files a server runs.
 pub(super) const ROOT: &str = "OLLM_EXTENSION_ROOT";
@@ -54,10 +54,10 @@ pub(super) struct Joined {
 }
 
 /// The servers of all extensions.
-pub(super) fn join(world: &World, config: &Config, trust: &Trust, problems: &mut Vec<Problem>) -> Joined {
-    let (switches, trouble) = Switches::load(&world.switches());
-    let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(world, &trouble)).into_iter().collect();
-    let found = extensions_as_approved(world, config, &switches, trust, &mut around);
+pub(super) fn join(context: &AppContext, config: &Config, trust: &Trust, problems: &mut Vec<Problem>) -> Joined {
+    let (switches, trouble) = Switches::load(&context.switches());
+    let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(context, &trouble)).into_iter().collect();
+    let found = extensions_as_approved(context, config, &switches, trust, &mut around);
     // What is wrong with an extension is the reason why its servers are not started; if they are, it has to be told.
     let explains = |one: &Extension, problem: &Problem| one.held().is_none() && problem.file.starts_with(&one.root);
     around.retain(|problem| !found.iter().any(|one| explains(one, problem)));
@@ -152,12 +152,12 @@ impl Bundled {
     }
 
     /// How a person sets the setting that a variable stands for.
-    pub(super) fn way_to_set(&self, variable: &str, world: &World) -> Option<String> {
+    pub(super) fn way_to_set(&self, variable: &str, context: &AppContext) -> Option<String> {
         let is_meant = |setting: &&SettingSpec| {
             setting.env_var.as_deref() == Some(variable) || setting.variable(&self.extension) == variable
         };
         let setting = self.settings.iter().find(is_meant)?;
-        Some(world.tell(&setting.remedy(&self.extension)))
+        Some(context.tell(&setting.remedy(&self.extension)))
     }
 
     /// What its servers get in their environment.

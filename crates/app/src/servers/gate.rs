@@ -9,7 +9,7 @@ use ollm_mcp::Admit;
 use ollm_protocol::Source;
 
 use super::{DeclaredServer, told_refusal as told};
-use crate::world::World;
+use crate::app_context::AppContext;
 
 /// What is looked at.
 #[derive(Debug)]
@@ -17,20 +17,20 @@ pub(super) struct Gate(Mutex<Watched>);
 
 #[derive(Debug)]
 struct Watched {
-    world: World,
+    context: AppContext,
     servers: BTreeMap<String, Arc<ServerSpec>>,
     /// Those that were not let through when they were last started.
     refused: BTreeSet<String>,
 }
 
 impl Gate {
-    pub(super) fn new(world: &World) -> Gate {
-        Gate(Mutex::new(Watched { world: world.clone(), servers: BTreeMap::new(), refused: BTreeSet::new() }))
+    pub(super) fn new(context: &AppContext) -> Gate {
+        Gate(Mutex::new(Watched { context: context.clone(), servers: BTreeMap::new(), refused: BTreeSet::new() }))
     }
 
     /// From now on files and approvals are looked up here.
-    pub(super) fn enter(&self, world: &World) {
-        world.clone_into(&mut self.lock().world);
+    pub(super) fn enter(&self, context: &AppContext) {
+        context.clone_into(&mut self.lock().context);
     }
 
     /// Looks at this server from now on. The user's own need no approval, and those of extensions run from a copy of what
@@ -57,7 +57,7 @@ impl Gate {
 impl Admit for Gate {
     fn refusal(&self, server: &str) -> Option<String> {
         let mut watched = self.lock();
-        let refusal = refusal(watched.servers.get(server)?, &watched.world);
+        let refusal = refusal(watched.servers.get(server)?, &watched.context);
         if refusal.is_some() {
             watched.refused.insert(server.to_owned());
         }
@@ -65,16 +65,16 @@ impl Admit for Gate {
     }
 }
 
-fn refusal(spec: &Arc<ServerSpec>, world: &World) -> Option<String> {
+fn refusal(spec: &Arc<ServerSpec>, context: &AppContext) -> Option<String> {
     // What must be signed may have changed as well.
-    let variable = |name: &str| world.variable(name);
-    let (config, problems) = configuration(&world.places, &variable, &world.overrides, Positions::OnDemand);
+    let variable = |name: &str| context.variable(name);
+    let (config, problems) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
         return Some(fatal.to_string());
     }
-    let trust = world.trust(&config);
+    let trust = context.trust(&config);
     if let Some(trouble) = trust.trouble() {
         return Some(format!("no server is approved: {trouble}"));
     }
-    trust.forecast(spec, &world.trust_context()).map(told)
+    trust.forecast(spec, &context.trust_context()).map(told)
 }

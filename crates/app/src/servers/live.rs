@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::server_set::ServerSet;
 use super::wait::wait;
 use super::{DeclaredServer, Servers};
+use crate::app_context::AppContext;
 use crate::error::AppError;
 use crate::port::Notices;
 use crate::questions::Questions;
-use crate::world::World;
 
 /// Whoever waits longer is told for what.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ impl Live {
         notices: &mut dyn Notices,
     ) -> Result<Live, AppError> {
         let (sender, news) = channel();
-        let questions = Questions::new(servers.world, None);
+        let questions = Questions::new(servers.context, None);
         let ports = questions.as_ref().map(Questions::ports).unwrap_or_default();
         let watch: Arc<dyn Watch> = Arc::new(Messenger(Mutex::new(sender)));
         let (server_set, problems) = ServerSet::gather(servers, chosen, Ports { watch: Some(watch), ..ports })?;
@@ -113,8 +113,8 @@ impl Live {
     }
 
     /// Where results of a server are kept that are too large to show.
-    pub fn spill(&self, world: &World, name: &str) -> Spill {
-        self.server_set.spill(world, name)
+    pub fn spill(&self, context: &AppContext, name: &str) -> Spill {
+        self.server_set.spill(context, name)
     }
 
     /// Remembers what the servers said, and ends them; with little time where somebody wants us to end.

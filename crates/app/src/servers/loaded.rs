@@ -8,8 +8,8 @@ use ollm_mcp::Ports;
 
 use super::server_set::{ServerSet, Turnover};
 use super::{DeclaredServer, Servers};
+use crate::app_context::AppContext;
 use crate::error::ErrorKind;
-use crate::world::World;
 
 /// All servers that are declared.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ pub(super) struct LoadedServers {
 }
 
 impl LoadedServers {
-    pub(super) fn of(world: &World, ports: Ports) -> LoadedServers {
-        let servers = match Servers::load(world) {
+    pub(super) fn of(context: &AppContext, ports: Ports) -> LoadedServers {
+        let servers = match Servers::load(context) {
             Ok(servers) => servers,
             Err(failure) => return LoadedServers { notes: vec![failure.message], ..LoadedServers::default() },
         };
@@ -48,16 +48,16 @@ impl LoadedServers {
     }
 
     /// The same after everything was read anew, the servers that are to be started, and what became different.
-    pub(super) fn renewed(&self, world: &World, ports: Ports) -> (LoadedServers, Vec<String>, Vec<String>) {
+    pub(super) fn renewed(&self, context: &AppContext, ports: Ports) -> (LoadedServers, Vec<String>, Vec<String>) {
         let unchanged = || (self.clone(), Vec::new(), Vec::new());
         // Whoever reads the configuration tells what is wrong with it.
-        let Ok(servers) = Servers::load(world) else { return unchanged() };
+        let Ok(servers) = Servers::load(context) else { return unchanged() };
         let wrong = servers.wrong_configuration();
         if wrong.is_some() && wrong != self.wrong {
             return unchanged();
         }
         let Some(server_set) = &self.server_set else {
-            let after = LoadedServers::of(world, ports);
+            let after = LoadedServers::of(context, ports);
             let begun: Vec<String> = after.server_set.iter().flat_map(|server_set| server_set.names()).collect();
             let turnover = Turnover { added: begun.clone(), ..Turnover::default() };
             let news = self.news(&after, &turnover);

@@ -18,9 +18,9 @@ use super::loaded::LoadedServers;
 use super::server_set::ServerSet;
 use super::wait::{GLANCE, wait};
 use super::{taken, told};
+use crate::app_context::AppContext;
 use crate::port::Notices;
 use crate::questions::Questions;
-use crate::world::World;
 
 /// The engine ends a hook in time; ours is the last word only where nobody waits for the hook.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// All servers that may be started, as one set of tools.
 #[derive(Debug)]
 pub struct McpTools {
-    world: Mutex<World>,
+    context: Mutex<AppContext>,
     opened: Mutex<Option<Arc<LoadedServers>>>,
     changes: Arc<Changes>,
     /// The tools there were at a number of changes.
@@ -90,9 +90,9 @@ impl Watch for Changes {
 
 impl McpTools {
     /// The servers that are declared for these surroundings.
-    pub fn new(world: &World) -> McpTools {
+    pub fn new(context: &AppContext) -> McpTools {
         McpTools {
-            world: Mutex::new(world.clone()),
+            context: Mutex::new(context.clone()),
             opened: Mutex::default(),
             changes: Arc::new(Changes(AtomicU64::new(1))),
             offered: Mutex::default(),
@@ -134,7 +134,7 @@ impl McpTools {
     /// What became different, in a few words each. Nothing happens before somebody asked for servers at all.
     pub fn reload(&self) -> Vec<String> {
         let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
-        let (after, begun, news) = before.renewed(&self.world(), self.ports());
+        let (after, begun, news) = before.renewed(&self.context(), self.ports());
         if let Some(server_set) = &after.server_set {
             begun.iter().filter_map(|name| server_set.fleet().server(name).ok()).for_each(|server| server.begin());
         }
@@ -145,13 +145,13 @@ impl McpTools {
     }
 
     /// Has the declarations of these surroundings from the next [`McpTools::reload`] on.
-    pub fn enter(&self, world: &World) {
-        world.clone_into(&mut guard(&self.world));
+    pub fn enter(&self, context: &AppContext) {
+        context.clone_into(&mut guard(&self.context));
     }
 
     /// The surroundings whose declarations count.
-    pub fn world(&self) -> World {
-        guard(&self.world).clone()
+    pub fn context(&self) -> AppContext {
+        guard(&self.context).clone()
     }
 
     /// Where extensions were looked for when the declarations were last read.
@@ -266,7 +266,7 @@ impl McpTools {
 
     fn open(&self) -> Arc<LoadedServers> {
         let mut opened = guard(&self.opened);
-        Arc::clone(opened.get_or_insert_with(|| Arc::new(LoadedServers::of(&self.world(), self.ports()))))
+        Arc::clone(opened.get_or_insert_with(|| Arc::new(LoadedServers::of(&self.context(), self.ports()))))
     }
 
     /// Who hears of servers and answers their questions.
@@ -287,7 +287,7 @@ impl McpTools {
         }
         let server_set = opened.server_set.clone().filter(|server_set| server_set.fleet().server(name).is_ok());
         server_set.ok_or_else(|| {
-            let unknown = format!("there is no server `{name}`; {}", self.world().tell(&Remedy::ListServers));
+            let unknown = format!("there is no server `{name}`; {}", self.context().tell(&Remedy::ListServers));
             let notes = opened.notes.iter().map(String::as_str);
             std::iter::once(unknown.as_str()).chain(notes).collect::<Vec<_>>().join("; ")
         })
@@ -348,7 +348,7 @@ impl ToolSource for McpTools {
         match taken(answer, offered.tool.output.as_ref()) {
             Ok(taken) => {
                 taken.notes.iter().for_each(|note| (order.progress)(note));
-                let spill = server_set.spill(&self.world(), &offered.server);
+                let spill = server_set.spill(&self.context(), &offered.server);
                 let bounded = bound_result(taken.result, Limits::default().result, &spill);
                 bounded.notes.iter().for_each(|text| (order.progress)(text));
                 bounded.result

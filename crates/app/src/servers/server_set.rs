@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use super::gate::Gate;
 use super::{DeclaredServer, Servers, cache, now, tokens};
+use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
-use crate::world::World;
 
 /// More of a log is not kept.
 const LARGEST_LOG: usize = 256 << 10;
@@ -58,14 +58,14 @@ impl ServerSet {
         chosen: &[&DeclaredServer],
         ports: Ports,
     ) -> Result<(ServerSet, Vec<Problem>), AppError> {
-        let tokens = Arc::new(Tokens::new(&tokens(servers.world), servers.world.network.clone(), SystemTime::now));
-        let gate = Arc::new(Gate::new(servers.world));
+        let tokens = Arc::new(Tokens::new(&tokens(servers.context), servers.context.network.clone(), SystemTime::now));
+        let gate = Arc::new(Gate::new(servers.context));
         let ports = Ports { authorize: Some(tokens), admit: Some(gate.clone()), ..ports };
         let fleet =
             BlockingClient::new(Arc::new(ClientContext::new(settings(servers), ports, Arc::new(Children::new()))))
                 .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
-        let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
-        let (members, logs) = (RwLock::default(), logs(servers.world));
+        let (cache, keeps) = (cache(servers.context), servers.context.own_home().is_some());
+        let (members, logs) = (RwLock::default(), logs(servers.context));
         let server_set = ServerSet { fleet, gate, members, cache, logs, keeps };
         let Turnover { problems, .. } = server_set.renew(servers, chosen);
         Ok((server_set, problems))
@@ -75,7 +75,7 @@ impl ServerSet {
     /// undisturbed; what cannot be read any more stays as it was.
     pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&DeclaredServer]) -> Turnover {
         let mut turnover = Turnover::default();
-        self.gate.enter(servers.world);
+        self.gate.enter(servers.context);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
             let looked_at = |member: &DeclaredServer| {
@@ -203,9 +203,9 @@ impl ServerSet {
     }
 
     /// Where results of a server are kept that are too large to show.
-    pub(super) fn spill(&self, world: &World, name: &str) -> Spill {
+    pub(super) fn spill(&self, context: &AppContext, name: &str) -> Spill {
         let redactor = self.fleet.server(name).map(|server| server.redactor()).unwrap_or_default();
-        Spill::new(world.state().join("mcp-results"), redactor)
+        Spill::new(context.state().join("mcp-results"), redactor)
     }
 
     /// Ends all of them, and what they left behind.
@@ -223,12 +223,12 @@ pub fn reason(error: &UpdateError) -> String {
 }
 
 /// Where the log of a server's last run is kept.
-pub fn log_file(world: &World, known: &DeclaredServer) -> PathBuf {
-    log_in(&logs(world), &known.label)
+pub fn log_file(context: &AppContext, known: &DeclaredServer) -> PathBuf {
+    log_in(&logs(context), &known.label)
 }
 
-fn logs(world: &World) -> PathBuf {
-    world.state().join("mcp-logs")
+fn logs(context: &AppContext) -> PathBuf {
+    context.state().join("mcp-logs")
 }
 
 fn log_in(folder: &Path, label: &str) -> PathBuf {
@@ -270,14 +270,14 @@ pub fn told(step: &Progress) -> String {
 }
 
 fn settings(servers: &Servers<'_>) -> Settings {
-    let world = servers.world;
+    let context = servers.context;
     Settings {
         enabled: servers.settings.enabled,
         name: "ollm".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
-        network: world.network.clone(),
-        commands: world.commands,
+        roots: roots(context.places.project.as_deref().unwrap_or(&context.cwd)),
+        network: context.network.clone(),
+        commands: context.commands,
         ..Settings::default()
     }
 }

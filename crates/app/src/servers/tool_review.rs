@@ -14,7 +14,7 @@ use ollm_store::{Digest, Hasher, UpdateError, digest_bytes};
 use serde_json::{Map, Value, json};
 
 use super::{now, reason};
-use crate::world::World;
+use crate::app_context::AppContext;
 
 const VERSION: u32 = 1;
 const LARGEST_FILE: u64 = 64 << 20;
@@ -48,10 +48,10 @@ pub struct WaitingTool {
 
 impl ToolReview {
     /// What is known of the tools of a server under this key; nothing where nothing can be remembered.
-    pub(super) fn new(server: &str, key: Digest, world: &World) -> Option<ToolReview> {
-        let (file, server) = (file(world), server.to_owned());
-        let way_out = world.tell(&Remedy::ReviewTools(server.clone()));
-        world.own_home().map(|_| ToolReview { file, server, key, way_out })
+    pub(super) fn new(server: &str, key: Digest, context: &AppContext) -> Option<ToolReview> {
+        let (file, server) = (file(context), server.to_owned());
+        let way_out = context.tell(&Remedy::ReviewTools(server.clone()));
+        context.own_home().map(|_| ToolReview { file, server, key, way_out })
     }
 
     /// The tools of a list that wait. The list of a server that is met for the first time is remembered, and none waits.
@@ -141,8 +141,8 @@ pub fn waiting_digest(waiting: &[WaitingTool]) -> Digest {
 }
 
 /// Where it is kept.
-pub(crate) fn file(world: &World) -> PathBuf {
-    world.state().join("mcp-reviewed-tools.json")
+pub(crate) fn file(context: &AppContext) -> PathBuf {
+    context.state().join("mcp-reviewed-tools.json")
 }
 
 /// Forgets the servers that were written down longest ago, as long as it is too much.

@@ -79,7 +79,7 @@ fn work(
     let servers = app.borrow().mcp_tools.clone();
     // Unlike a chat it gets no servers later.
     let reachable = servers.as_ref().filter(|servers| !servers.statuses().is_empty());
-    let _control = Control::open(reachable, &id, app.borrow().world()).map_err(|why| notices.lock().tell(&why));
+    let _control = Control::open(reachable, &id, app.borrow().context()).map_err(|why| notices.lock().tell(&why));
     if let Some(servers) = &servers {
         servers.settle(&ports.cancel, &mut |text| notices.lock().tell(text));
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
-use ollm_app::{App, ReloadWatcher, Shared, World};
+use ollm_app::{App, AppContext, ReloadWatcher, Shared};
 
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
@@ -19,10 +19,10 @@ mod slash;
 
 use reader::Reader;
 
-pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(world, SessionKind::Chat, Some(Box::new(Terminal::new(&cancel))))?;
-    world.tell_notices(output);
+    let app = session::load(context, SessionKind::Chat, Some(Box::new(Terminal::new(&cancel))))?;
+    context.tell_notices(output);
     app.tell_problems(output);
     let host = SessionSetup::gather(&arguments.options()?, &app, &cancel)?;
     for note in &host.notes {
@@ -30,16 +30,16 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     }
     interrupt::listen(&cancel);
     let app = RefCell::new(app);
-    let code = talk(host, &app, world, output);
+    let code = talk(host, &app, context, output);
     let app = app.into_inner();
     app.close(output);
     code
 }
 
-fn talk(host: SessionSetup, app: &RefCell<App>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     // What changes while the session begins counts as well.
-    let lookout = ReloadWatcher::new(&app.borrow(), world);
+    let lookout = ReloadWatcher::new(&app.borrow(), context);
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = Shared::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
@@ -50,8 +50,8 @@ fn talk(host: SessionSetup, app: &RefCell<App>, world: &World, output: &mut Outp
         Err(StartError::Interrupted) => return Ok(INTERRUPTED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
-    let _control = Control::open(app.borrow().mcp_tools.as_ref(), &id, world).map_err(|why| shared.lock().tell(&why));
-    let reader = Reader::new(world, &cancel)?;
+    let _control = Control::open(app.borrow().mcp_tools.as_ref(), &id, context).map_err(|why| shared.lock().tell(&why));
+    let reader = Reader::new(context, &cancel)?;
     let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout };
     while let Some(line) = reader.next() {
         cancel.rearm();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_catalog::{
     Config, EditError, Extension, Extensions, Origin, Positions, Problem, Setting, Severity, configuration,
     mistyped_variables,
@@ -27,16 +27,16 @@ mod set;
 mod show;
 mod validate;
 
-pub(super) fn run_command(command: ConfigCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    world.tell_notices(output);
+pub(super) fn run_command(command: ConfigCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    context.tell_notices(output);
     match command {
-        ConfigCommand::Show { json } => show::run(world, json, output),
-        ConfigCommand::Get { key, json } => get::run(&key, world, json, output),
-        ConfigCommand::Set { key, value, project } => set::set(&key, value.as_deref(), layer(project), world, output),
-        ConfigCommand::Unset { key, project } => set::unset(&key, layer(project), world, output),
-        ConfigCommand::Validate { json } => validate::run(world, json, output),
-        ConfigCommand::Migrate { project, json } => migrate::run(layer(project), world, json, output),
-        ConfigCommand::Path { json } => path::run(world, json, output),
+        ConfigCommand::Show { json } => show::run(context, json, output),
+        ConfigCommand::Get { key, json } => get::run(&key, context, json, output),
+        ConfigCommand::Set { key, value, project } => set::set(&key, value.as_deref(), layer(project), context, output),
+        ConfigCommand::Unset { key, project } => set::unset(&key, layer(project), context, output),
+        ConfigCommand::Validate { json } => validate::run(context, json, output),
+        ConfigCommand::Migrate { project, json } => migrate::run(layer(project), context, json, output),
+        ConfigCommand::Path { json } => path::run(context, json, output),
     }
 }
 
@@ -45,18 +45,18 @@ fn layer(project: bool) -> Layer {
 }
 
 /// The configuration with the place of every value.
-fn load(world: &World) -> (Config, Vec<Problem>) {
+fn load(context: &AppContext) -> (Config, Vec<Problem>) {
     let (config, mut problems) =
-        configuration(&world.places, &|name| world.variable(name), &world.overrides, Positions::Always);
-    problems.extend(mistyped_variables(world.variables.iter().filter_map(|(name, _)| name.to_str())));
+        configuration(&context.places, &|name| context.variable(name), &context.overrides, Positions::Always);
+    problems.extend(mistyped_variables(context.variables.iter().filter_map(|(name, _)| name.to_str())));
     (config, problems)
 }
 
 /// What applies, with what extensions make of their settings in the place of what was said about them; and which of these
 /// wait for an extension that is not on.
-fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
-    let (switches, _) = Switches::load(&world.switches());
-    let extensions = ollm_app::extensions(world, config, &switches, Positions::OnDemand, problems);
+fn applying(config: &mut Config, context: &AppContext, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
+    let (switches, _) = Switches::load(&context.switches());
+    let extensions = ollm_app::extensions(context, config, &switches, Positions::OnDemand, problems);
     let idle = extensions.iter().filter(|extension| !extension.is_on());
     let idle = idle.flat_map(|one| one.values.iter().map(|value| setting_path(&one.name, &value.spec.name))).collect();
     let mut own = extensions.settings();
@@ -71,7 +71,7 @@ fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> 
     let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
     own.sort_by(|one, other| one.path.cmp(&other.path));
     settings.splice(behind..behind, own);
-    settings.extend(ollm_app::model::key::setting(config, world));
+    settings.extend(ollm_app::model::key::setting(config, context));
     (settings, idle)
 }
 
@@ -149,13 +149,13 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn origin(setting: &Setting, world: &World) -> String {
-    setting.origin.shown(world.places.user_home.as_deref())
+fn origin(setting: &Setting, context: &AppContext) -> String {
+    setting.origin.shown(context.places.user_home.as_deref())
 }
 
 /// A file for people, with `~` for their home.
-fn short(file: &Path, world: &World) -> String {
-    let below = world.places.user_home.as_ref().and_then(|home| file.strip_prefix(home).ok());
+fn short(file: &Path, context: &AppContext) -> String {
+    let below = context.places.user_home.as_ref().and_then(|home| file.strip_prefix(home).ok());
     below.map_or_else(|| file.display().to_string(), |below| format!("~/{}", below.display()))
 }
 

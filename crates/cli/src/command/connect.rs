@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -16,33 +16,33 @@ use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 
-pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let Some(name) = &arguments.agent else {
-        return list(arguments.json, world, output);
+        return list(arguments.json, context, output);
     };
     let agent = connect::agent(name)?;
     if arguments.capabilities {
         return capabilities(agent, arguments.json, output);
     }
     if arguments.json {
-        output.pretty_json(&entry(&connect::status(agent, world)))?;
+        output.pretty_json(&entry(&connect::status(agent, context)))?;
         return Ok(OK);
     }
-    refuse_agents(world, "connect agents")?;
+    refuse_agents(context, "connect agents")?;
     let scope = scope(arguments.project);
-    let program = own_program(world)?;
-    let plan = connect::plan(agent, scope, program, world)?;
+    let program = own_program(context)?;
+    let plan = connect::plan(agent, scope, program, context)?;
     plan.warnings.iter().for_each(|warning| output.tell(warning));
     if arguments.dry_run {
         output.text(&plan.difference())?;
         return Ok(OK);
     }
-    let place = connect::place(agent, scope, world)?;
+    let place = connect::place(agent, scope, context)?;
     let changes = plan.changes();
     if changes {
-        carry_out(&plan, world, output)?;
+        carry_out(&plan, context, output)?;
     }
-    let now = connect::status(agent, world);
+    let now = connect::status(agent, context);
     let (title, by) = (agent.title, place.display());
     output.line(&match (changes, now.asks()) {
         (true, _) => format!("{title} will ask ollm, by {by}"),
@@ -50,7 +50,7 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
         (false, false) => format!("{title} is told already to ask ollm, by {by}"),
     })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
-    connect::try_line(agent, scope, program, world).map_err(|why| {
+    connect::try_line(agent, scope, program, context).map_err(|why| {
         Failure::new(Kind::Environment, format!("the line does not work: {why}"))
             .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
     })?;
@@ -65,28 +65,32 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
     Ok(OK)
 }
 
-pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "disconnect agents")?;
+pub(super) fn disconnect(
+    arguments: &DisconnectArguments,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    refuse_agents(context, "disconnect agents")?;
     let agents: Vec<&AgentDialect> = match &arguments.agent {
         Some(name) => vec![connect::agent(name)?],
         None => AGENTS.to_vec(),
     };
     let mut scopes = vec![scope(arguments.project)];
-    if arguments.all && world.places.project.is_some() && !arguments.project {
+    if arguments.all && context.places.project.is_some() && !arguments.project {
         scopes.push(Scope::Project);
     }
     for agent in agents {
         for scope in &scopes {
             // Where an agent has no such place there is nothing to take out.
-            if arguments.all && connect::place(agent, *scope, world).is_err() {
+            if arguments.all && connect::place(agent, *scope, context).is_err() {
                 continue;
             }
-            let plan = connect::plan_removal(agent, *scope, world)?;
+            let plan = connect::plan_removal(agent, *scope, context)?;
             plan.warnings.iter().for_each(|warning| output.tell(warning));
             if arguments.dry_run {
                 output.text(&plan.difference())?;
             } else if plan.changes() {
-                carry_out(&plan, world, output)?;
+                carry_out(&plan, context, output)?;
                 let whose = if *scope == Scope::Project { " in this project" } else { "" };
                 output.line(&format!("{} does not ask ollm any more{whose}", agent.title))?;
             } else if !arguments.all {
@@ -97,10 +101,10 @@ pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output:
     Ok(OK)
 }
 
-pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn import(arguments: &ImportArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let agent = connect::agent(&arguments.agent)?;
-    refuse_agents(world, "take over hooks")?;
-    let plan = connect::plan_import(agent, scope(arguments.project), world)?;
+    refuse_agents(context, "take over hooks")?;
+    let plan = connect::plan_import(agent, scope(arguments.project), context)?;
     plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
     let count = plan.imported.hooks.len();
     let from = plan.from.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -116,7 +120,7 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
         output.text(&plan.text())?;
         return Ok(OK);
     }
-    world.need_home()?;
+    context.need_home()?;
     if plan.carry_out()? {
         let (hooks, are) = if count == 1 { ("hook", "is") } else { ("hooks", "are") };
         output.line(&format!("{count} {hooks} of {from} {are} in {}", plan.to.display()))?;
@@ -131,8 +135,8 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     Ok(OK)
 }
 
-fn carry_out(plan: &Plan<'_>, world: &World, output: &mut Output) -> Result<(), Failure> {
-    for copy in plan.carry_out(world)? {
+fn carry_out(plan: &Plan<'_>, context: &AppContext, output: &mut Output) -> Result<(), Failure> {
+    for copy in plan.carry_out(context)? {
         output.tell(&format!("what was there before is kept in {}", copy.display()));
     }
     Ok(())
@@ -143,17 +147,17 @@ fn scope(project: bool) -> Scope {
 }
 
 /// Our own program, which lines in settings name by its path.
-pub(super) fn own_program(world: &World) -> Result<&Path, Failure> {
-    let program = world.program.as_deref().filter(|program| program.is_file());
+pub(super) fn own_program(context: &AppContext) -> Result<&Path, Failure> {
+    let program = context.program.as_deref().filter(|program| program.is_file());
     program.ok_or_else(|| Failure::new(Kind::Environment, "it cannot be found out where this program is"))
 }
 
-fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let all = connect::agents(world);
+fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let all = connect::agents(context);
     if as_json {
         output.pretty_json(&all.iter().map(entry).collect())?;
     } else {
-        world.tell_notices(output);
+        context.tell_notices(output);
         let head = ["AGENT", "NAME", "VERSION", "STATE", "LAST ASKED"].map(str::to_owned);
         let body = all.iter().map(|status| {
             [

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use ollm_agent::{Approval, Cancel, Session, Turn, TurnEnd};
 use ollm_app::session::{self, HookContext, SessionKind, SessionOptions, SessionSetup};
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::Positions;
 use serde_json::json;
 
@@ -29,15 +29,15 @@ const INTERRUPTED: u8 = 130;
 
 const PROMPT: &str = "Please do what ticket DEMO-7 asks for, and push it.";
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let root = stage::Throwaway::new().map_err(|error| unwritable(&error))?;
     let cancel = Cancel::default();
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
     interrupt::listen(&cancel);
-    let world = stage::furnish(root.path(), world).map_err(|error| unwritable(&error))?;
-    stage::approve(&App::load(&world, Positions::OnDemand)?)?;
+    let context = stage::furnish(root.path(), context).map_err(|error| unwritable(&error))?;
+    stage::approve(&App::load(&context, Positions::OnDemand)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
-    let app = session::load(&world, SessionKind::Prompt, None)?;
+    let app = session::load(&context, SessionKind::Prompt, None)?;
     let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = RefCell::new(app);
     let shown = show(host, &app, &cancel, &Story::new(output, as_json));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::doctor::{Area, Examination, Finding, Weight, examine};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value, json};
@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
-pub(super) fn run(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let found = examine(world);
+pub(super) fn run(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let found = examine(context);
     if as_json {
         output.pretty_json(&to_json(&found))?;
     } else {

@@ -1,6 +1,6 @@
 //! `ollm emit`: an event of one's own, or any other, for people and scripts.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_protocol::dialect::{self, OLLM};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::output::Output;
 use crate::timeline::timeline;
 
-pub(super) fn run(arguments: &EmitArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data).map_err(|error| {
         Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}"))
             .hint("--data takes one JSON value, for instance --data '{\"target\": \"staging\"}'")
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &EmitArguments, world: &World, output: &mut Output)
     };
     let request = OLLM.read_event(request.to_string().as_bytes());
     let request = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?;
-    let outcome = dispatch(&request.event, Manner::default(), world, output)?;
+    let outcome = dispatch(&request.event, Manner::default(), context, output)?;
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

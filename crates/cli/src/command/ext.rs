@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, State};
 use ollm_protocol::{Hook, Layer, nearest};
 use ollm_shell::shell_word;
@@ -24,23 +24,23 @@ mod trust;
 mod uninstall;
 mod validate;
 
-pub(super) fn run_command(command: ExtCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    world.tell_notices(output);
+pub(super) fn run_command(command: ExtCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    context.tell_notices(output);
     match command {
-        ExtCommand::List { json } => list::run(world, json, output),
-        ExtCommand::Info { name, json } => info::run(&name, world, json, output),
-        ExtCommand::Enable { names } => switch::enable(&names, world, output),
-        ExtCommand::Disable { names } => switch::disable(&names, world, output),
-        ExtCommand::Reload { name } => reload::run(name.as_deref(), world, output),
+        ExtCommand::List { json } => list::run(context, json, output),
+        ExtCommand::Info { name, json } => info::run(&name, context, json, output),
+        ExtCommand::Enable { names } => switch::enable(&names, context, output),
+        ExtCommand::Disable { names } => switch::disable(&names, context, output),
+        ExtCommand::Reload { name } => reload::run(name.as_deref(), context, output),
         ExtCommand::Trust { name, digest, uncovered } => {
-            trust::run(&name, digest.as_deref(), Uncovered::of_flag(uncovered), world, output)
+            trust::run(&name, digest.as_deref(), Uncovered::of_flag(uncovered), context, output)
         }
-        ExtCommand::Uninstall { name, yes } => uninstall::run(&name, yes, world, output),
-        ExtCommand::Set(arguments) => set::run(&arguments, world, output),
-        ExtCommand::New(arguments) => new::run(&arguments, world, output),
-        ExtCommand::Validate { target, json } => validate::run(&target, world, json, output),
+        ExtCommand::Uninstall { name, yes } => uninstall::run(&name, yes, context, output),
+        ExtCommand::Set(arguments) => set::run(&arguments, context, output),
+        ExtCommand::New(arguments) => new::run(&arguments, context, output),
+        ExtCommand::Validate { target, json } => validate::run(&target, context, json, output),
         ExtCommand::Test { name, json } => {
-            super::hook::run_cases(world, |app| trust::approved_hooks(&name, app), json, output)
+            super::hook::run_cases(context, |app| trust::approved_hooks(&name, app), json, output)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `ollm git-hook`: the commits of a repository as events.
 
 use ollm_app::git_hook::{Entry, Place, event};
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use serde_json::json;
 
 use super::connect::own_program;
@@ -10,13 +10,13 @@ use crate::arguments::GitHookCommand;
 use crate::error::{BLOCKED, FINDING, Failure, OK};
 use crate::output::{Output, shown};
 
-pub(super) fn run_command(command: &GitHookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run_command(command: &GitHookCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        GitHookCommand::Install => install(world, output),
-        GitHookCommand::Uninstall => uninstall(world, output),
-        GitHookCommand::Status { json } => status(*json, world, output),
+        GitHookCommand::Install => install(context, output),
+        GitHookCommand::Uninstall => uninstall(context, output),
+        GitHookCommand::Status { json } => status(*json, context, output),
         GitHookCommand::Run { message } => {
-            let outcome = dispatch(&event(message, world)?, Manner::default(), world, output)?;
+            let outcome = dispatch(&event(message, context)?, Manner::default(), context, output)?;
             if outcome.continues() {
                 return Ok(OK);
             }
@@ -28,13 +28,13 @@ pub(super) fn run_command(command: &GitHookCommand, world: &World, output: &mut 
     }
 }
 
-fn install(world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "change what a repository runs")?;
-    let place = Place::find(world)?;
-    let changed = place.install(own_program(world)?)?;
+fn install(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "change what a repository runs")?;
+    let place = Place::find(context)?;
+    let changed = place.install(own_program(context)?)?;
     let (file, verb) = (place.file.display(), if changed { "go" } else { "go already" });
     output.line(&format!("commits of this repository {verb} through your hooks, by {file}"))?;
-    if place.entry(world)? != Entry::Works {
+    if place.entry(context)? != Entry::Works {
         output.tell("but ollm is not on your PATH, where the line looks for it: put it there");
     }
     if place.is_shared {
@@ -43,9 +43,9 @@ fn install(world: &World, output: &mut Output) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-fn uninstall(world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "change what a repository runs")?;
-    let place = Place::find(world)?;
+fn uninstall(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "change what a repository runs")?;
+    let place = Place::find(context)?;
     let file = place.file.display();
     output.line(&if place.uninstall()? {
         format!("commits of this repository go through your hooks no longer; the line is out of {file}")
@@ -55,9 +55,9 @@ fn uninstall(world: &World, output: &mut Output) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-fn status(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let place = Place::find(world)?;
-    let entry = place.entry(world)?;
+fn status(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let place = Place::find(context)?;
+    let entry = place.entry(context)?;
     let code = if entry == Entry::Works { OK } else { FINDING };
     if as_json {
         let value = json!({"state": entry.name(), "file": shown(&place.file), "shared": place.is_shared});

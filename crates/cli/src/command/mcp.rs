@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Live, Servers};
 use ollm_mcp::CallError;
 use serde_json::{Map, Value, json};
@@ -32,31 +32,31 @@ mod trust;
 /// More is not read from standard input.
 const LARGEST_INPUT: u64 = 16 << 20;
 
-pub(super) fn run_command(command: McpCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run_command(command: McpCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        McpCommand::List { json } => list::run(world, json, output),
-        McpCommand::Add(arguments) => add::add(&arguments, world, output),
-        McpCommand::Remove { name, project } => add::remove(&name, project, world, output),
-        McpCommand::Status { names, json } => status::run(&names, world, json, output),
-        McpCommand::Start { names, json } => start::run(&names, world, json, output),
-        McpCommand::Stop { names, json } => stop::run(&names, world, json, output),
-        McpCommand::Restart { names, json } => start::again(&names, world, json, output),
-        McpCommand::Tools { names, refresh, json } => tools::run(&names, refresh, world, json, output),
-        McpCommand::Call(arguments) => call::run(&arguments, world, output),
+        McpCommand::List { json } => list::run(context, json, output),
+        McpCommand::Add(arguments) => add::add(&arguments, context, output),
+        McpCommand::Remove { name, project } => add::remove(&name, project, context, output),
+        McpCommand::Status { names, json } => status::run(&names, context, json, output),
+        McpCommand::Start { names, json } => start::run(&names, context, json, output),
+        McpCommand::Stop { names, json } => stop::run(&names, context, json, output),
+        McpCommand::Restart { names, json } => start::again(&names, context, json, output),
+        McpCommand::Tools { names, refresh, json } => tools::run(&names, refresh, context, json, output),
+        McpCommand::Call(arguments) => call::run(&arguments, context, output),
         McpCommand::Resources { server, uri, json } => {
-            offered::run(Sort::Resources, &server, (uri, Map::new()), world, json, output)
+            offered::run(Sort::Resources, &server, (uri, Map::new()), context, json, output)
         }
         McpCommand::Prompts { server, prompt, args, json } => {
-            offered::run(Sort::Prompts, &server, (prompt, object(args.as_deref())?), world, json, output)
+            offered::run(Sort::Prompts, &server, (prompt, object(args.as_deref())?), context, json, output)
         }
         McpCommand::Trust { name, digest, uncovered } => {
-            trust::approve(&name, digest.as_deref(), Uncovered::of_flag(uncovered), world, output)
+            trust::approve(&name, digest.as_deref(), Uncovered::of_flag(uncovered), context, output)
         }
-        McpCommand::Review { name, digest, json } => review::run(&name, digest.as_deref(), world, json, output),
-        McpCommand::Untrust { names } => trust::withdraw(&names, world, output),
-        McpCommand::Login(arguments) => login::run(&arguments, world, output),
-        McpCommand::Logout { name, json } => login::out(&name, json, world, output),
-        McpCommand::Logs { server, json } => logs::run(&server, world, json, output),
+        McpCommand::Review { name, digest, json } => review::run(&name, digest.as_deref(), context, json, output),
+        McpCommand::Untrust { names } => trust::withdraw(&names, context, output),
+        McpCommand::Login(arguments) => login::run(&arguments, context, output),
+        McpCommand::Logout { name, json } => login::out(&name, json, context, output),
+        McpCommand::Logs { server, json } => logs::run(&server, context, json, output),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
-use ollm_app::{App, Shared, World};
+use ollm_app::{App, AppContext, Shared};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
@@ -23,14 +23,14 @@ const LARGEST_INPUT: usize = 4 << 20;
 /// How long to wait for the next of it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let (prompt, context) = task(arguments, output)?;
+pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let (prompt, piped) = task(arguments, output)?;
     let cancel = Cancel::default();
-    let app = session::load(world, SessionKind::Prompt, Some(Box::new(Terminal::new(&cancel))))?;
-    world.tell_notices(output);
+    let app = session::load(context, SessionKind::Prompt, Some(Box::new(Terminal::new(&cancel))))?;
+    context.tell_notices(output);
     app.tell_problems(output);
     interrupt::listen(&cancel);
-    work(arguments, app, cancel, (&prompt, context.as_deref()), output)
+    work(arguments, app, cancel, (&prompt, piped.as_deref()), output)
 }
 
 fn work(

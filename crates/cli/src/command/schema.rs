@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_app::{World, cases, extensions};
+use ollm_app::{AppContext, cases, extensions};
 use ollm_catalog::{
     Form, Positions, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
 };
@@ -16,7 +16,7 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 
 /// The name of a file, what it is, and its schema.
-type FileSchema = (&'static str, &'static str, fn(&World) -> Value);
+type FileSchema = (&'static str, &'static str, fn(&AppContext) -> Value);
 
 /// The files that have a schema.
 const FILES: &[FileSchema] = &[
@@ -32,11 +32,11 @@ const FILES: &[FileSchema] = &[
 ];
 
 /// The configuration of this person in this place.
-fn whole_config(world: &World) -> Value {
-    let env = |name: &str| world.variable(name);
-    let (config, _) = configuration(&world.places, &env, &world.overrides, Positions::OnDemand);
-    let (switches, _) = Switches::load(&world.switches());
-    settings_schema(&extensions(world, &config, &switches, Positions::OnDemand, &mut Vec::new()))
+fn whole_config(context: &AppContext) -> Value {
+    let env = |name: &str| context.variable(name);
+    let (config, _) = configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+    let (switches, _) = Switches::load(&context.switches());
+    settings_schema(&extensions(context, &config, &switches, Positions::OnDemand, &mut Vec::new()))
 }
 
 /// The servers are declared there as in config.yaml.
@@ -52,10 +52,10 @@ fn mcp_schema() -> Value {
     })
 }
 
-pub(super) fn run(arguments: &SchemaArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &SchemaArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let Some(name) = &arguments.name else { return output.text(&listing()) };
     if let Some((_, _, schema)) = FILES.iter().find(|(known, _, _)| known == name) {
-        return output.pretty_json(&schema(world));
+        return output.pretty_json(&schema(context));
     }
     let kind = match event_named(name) {
         Ok(named) => named.kinds.first().copied().unwrap_or(EventKind::Custom),

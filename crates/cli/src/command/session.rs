@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ollm_agent::{Message, Summary};
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::session::{no_transcript, sessions};
 use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Value, json};
@@ -12,18 +12,18 @@ use crate::arguments::agent::{AgentArguments, SessionCommand};
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
-pub(super) fn run(command: SessionCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(command: SessionCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        SessionCommand::List { json } => list(json, world, output),
-        SessionCommand::Show { id, json } => show(&id, json, world, output),
+        SessionCommand::List { json } => list(json, context, output),
+        SessionCommand::Show { id, json } => show(&id, json, context, output),
         SessionCommand::Resume { id, agent } => {
-            super::chat::run(&AgentArguments { resume: Some(id), ..agent }, world, output)
+            super::chat::run(&AgentArguments { resume: Some(id), ..agent }, context, output)
         }
     }
 }
 
-fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let listed = ollm_agent::list(&sessions(world));
+fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let listed = ollm_agent::list(&sessions(context));
     let (list, notes) = listed.map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
     for note in &notes {
         output.tell(note);
@@ -57,9 +57,9 @@ fn summary(one: &Summary) -> Value {
         "messages": one.messages, "first": one.first})
 }
 
-fn show(id: &str, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let loaded = ollm_agent::load(&sessions(world), id);
-    let saved = loaded.map_err(|error| no_transcript(&error, world))?;
+fn show(id: &str, as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let loaded = ollm_agent::load(&sessions(context), id);
+    let saved = loaded.map_err(|error| no_transcript(&error, context))?;
     for note in &saved.notes {
         output.tell(note);
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ollm_app::{App, World, refuse_agents};
+use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::{Extension, Positions, Skill, validate_extension};
 use ollm_shell::shell_word;
 use ollm_store::{escape_for_people, one_line};
@@ -24,17 +24,17 @@ use crate::problem;
 /// A skill and the extension that brings it.
 type Shelved<'a> = (&'a Extension, Skill);
 
-pub(super) fn run_command(command: SkillCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    world.tell_notices(output);
-    let app = App::load(world, Positions::OnDemand)?;
+pub(super) fn run_command(command: SkillCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    context.tell_notices(output);
+    let app = App::load(context, Positions::OnDemand)?;
     // Whoever runs one is told by the agent, which reads everything again.
     if !matches!(&command, SkillCommand::Run(arguments) if arguments.hand_over) {
-        app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
+        app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
     }
     match command {
         SkillCommand::List { json } => list(&app, json, output),
-        SkillCommand::Show { name, json } => show(&name, &app, json, world, output),
-        SkillCommand::Run(arguments) => run(arguments, &app, world, output),
+        SkillCommand::Show { name, json } => show(&name, &app, json, context, output),
+        SkillCommand::Run(arguments) => run(arguments, &app, context, output),
     }
 }
 
@@ -74,8 +74,8 @@ pub(super) fn overview(app: &App, output: &mut Output) -> String {
     columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
 }
 
-fn show(name: &str, app: &App, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let (extension, skill) = readable(name, app, world, output)?;
+fn show(name: &str, app: &App, as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let (extension, skill) = readable(name, app, context, output)?;
     if as_json {
         let mut value = entry(&(extension, skill.clone()), app);
         value.as_object_mut().map(|map| map.insert("prompt".to_owned(), skill.prompt.clone().into()));
@@ -87,19 +87,19 @@ fn show(name: &str, app: &App, as_json: bool, world: &World, output: &mut Output
     output.text(&escape_for_people(&text))
 }
 
-fn run(arguments: SkillArguments, app: &App, world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn run(arguments: SkillArguments, app: &App, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if !arguments.hand_over && arguments.agent.is_used() {
         return Err(Failure::usage("options of the agent need --agent, which hands the prompt to it"));
     }
     let (extension, skill) = if arguments.hand_over {
         approved(&arguments.name, app, output)?
     } else {
-        readable(&arguments.name, app, world, output)?
+        readable(&arguments.name, app, context, output)?
     };
     let prompt = fill(&skill, given(&arguments.set, &skill)?, |name| format!("--set {name}=…"))?;
     if arguments.hand_over {
         let SkillArguments { agent, json, stream_json, .. } = arguments;
-        return super::run::run(&TaskArguments { prompt: Some(prompt), agent, json, stream_json }, world, output);
+        return super::run::run(&TaskArguments { prompt: Some(prompt), agent, json, stream_json }, context, output);
     }
     if arguments.json {
         return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
@@ -182,10 +182,10 @@ fn find<'a>(name: &str, skills: Vec<Shelved<'a>>) -> Result<Shelved<'a>, Failure
 }
 
 /// A skill for a person to read, who is told if it is not approved; an agent would hand it to its model.
-fn readable<'a>(name: &str, app: &'a App, world: &World, output: &mut Output) -> Result<Shelved<'a>, Failure> {
+fn readable<'a>(name: &str, app: &'a App, context: &AppContext, output: &mut Output) -> Result<Shelved<'a>, Failure> {
     let (extension, skill) = find(name, skills(app, output))?;
     if approved_as_is(extension, &skill, app).is_none_or(|approved| approved.prompt != skill.prompt) {
-        refuse_agents(world, "read a skill that nobody approved")?;
+        refuse_agents(context, "read a skill that nobody approved")?;
         output.tell(&format!("{}; {}", unapproved(extension), way_out(extension)));
     }
     Ok((extension, skill))

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::trace::trail;
 use ollm_catalog::{Positions, TraceSettings};
 use ollm_engine::trace::iso;
@@ -22,11 +22,11 @@ use record::{Record, Records};
 /// There is nothing to show.
 const NOTHING: u8 = 1;
 
-pub(super) fn run(command: &TraceCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    world.tell_notices(output);
-    let env = |name: &str| world.variable(name);
-    let (config, _) = ollm_catalog::configuration(&world.places, &env, &world.overrides, Positions::OnDemand);
-    let kept = Kept { world, settings: config.trace() };
+pub(super) fn run(command: &TraceCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    context.tell_notices(output);
+    let env = |name: &str| context.variable(name);
+    let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+    let kept = Kept { context, settings: config.trace() };
     match command {
         TraceCommand::Last { shape } => last(shape.format(), &kept, output),
         TraceCommand::List { filters, shape } => list(filters, shape, &kept, output),
@@ -36,13 +36,13 @@ pub(super) fn run(command: &TraceCommand, world: &World, output: &mut Output) ->
 
 /// What was left behind, and how the person likes to see it.
 struct Kept<'a> {
-    world: &'a World,
+    context: &'a AppContext,
     settings: TraceSettings,
 }
 
 impl Kept<'_> {
     fn open(&self) -> Result<Records, Failure> {
-        Records::open(trail(self.world, &self.settings))
+        Records::open(trail(self.context, &self.settings))
     }
 
     fn format(&self) -> Format {
@@ -124,7 +124,7 @@ fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Fai
 }
 
 fn nothing(kept: &Kept<'_>, output: &mut Output) -> u8 {
-    output.tell(match (kept.world.own_home(), kept.settings.enabled) {
+    output.tell(match (kept.context.own_home(), kept.settings.enabled) {
         (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
         (_, false) => "there is no trace: trace.enabled or OLLM_TRACE_ENABLED switches it off",
         _ => "there is no trace yet; every event that passes through hooks leaves one",

@@ -1,6 +1,6 @@
 //! `ollm trust …`: the key that signs approvals, and the machine's policy.
 
-use ollm_app::{AppError, ErrorKind, World};
+use ollm_app::{AppContext, AppError, ErrorKind};
 use ollm_catalog::{Config, Positions, Severity, configuration};
 use ollm_trust::Trust;
 
@@ -11,18 +11,18 @@ use crate::output::Output;
 mod init;
 mod status;
 
-pub(super) fn run_command(command: &TrustCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    world.tell_notices(output);
+pub(super) fn run_command(command: &TrustCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    context.tell_notices(output);
     match command {
-        TrustCommand::Init => init::run(world, output),
-        TrustCommand::Status { json } => status::run(world, *json, output),
+        TrustCommand::Init => init::run(context, output),
+        TrustCommand::Status { json } => status::run(context, *json, output),
     }
 }
 
 /// The configuration with the place of every value; one that cannot be relied on stops us.
-fn config(world: &World, output: &mut Output) -> Result<Config, Failure> {
-    let variable = |name: &str| world.variable(name);
-    let (config, problems) = configuration(&world.places, &variable, &world.overrides, Positions::Always);
+fn config(context: &AppContext, output: &mut Output) -> Result<Config, Failure> {
+    let variable = |name: &str| context.variable(name);
+    let (config, problems) = configuration(&context.places, &variable, &context.overrides, Positions::Always);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
         return Err(AppError::new(ErrorKind::Configuration, fatal.to_string()).into());
     }
@@ -37,8 +37,8 @@ pub(crate) fn floor_line(serial: u64) -> String {
 }
 
 /// After a withdrawal: how the machine's policy keeps the list from before out, where it has the key.
-pub(crate) fn tell_floor(trust: &Trust, world: &World, output: &mut Output) {
-    let policy = world.places.policy.as_ref().filter(|_| trust.key().is_some_and(|key| key.by_policy));
+pub(crate) fn tell_floor(trust: &Trust, context: &AppContext, output: &mut Output) {
+    let policy = context.places.policy.as_ref().filter(|_| trust.key().is_some_and(|key| key.by_policy));
     if let Some(policy) = policy {
         let (line, file) = (floor_line(trust.counting().serial()), policy.path.display());
         output.tell(&format!("`{line}` below `hooks:` in {file} keeps the list from before out for good"));

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use ollm_agent::Cancel;
-use ollm_app::World;
+use ollm_app::AppContext;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
@@ -32,12 +32,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(world: &World, cancel: &Cancel) -> Result<Reader, Failure> {
+    pub(super) fn new(context: &AppContext, cancel: &Cancel) -> Result<Reader, Failure> {
         let unread =
             |error: ReadlineError| Failure::new(Kind::Environment, format!("the terminal cannot be read: {error}"));
         let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true).build();
         let mut editor = DefaultEditor::with_config(config).map_err(unread)?;
-        let history = world.places.home.join("state/chat-history");
+        let history = context.places.home.join("state/chat-history");
         // There may be none yet.
         let _ = editor.load_history(&history);
         let (wishes, asked) = channel();

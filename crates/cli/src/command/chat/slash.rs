@@ -145,7 +145,7 @@ impl Chat<'_, '_> {
         };
         {
             let mut output = self.output.lock();
-            if let Err(failure) = ext::run_command(command, &self.lookout.world(), &mut output) {
+            if let Err(failure) = ext::run_command(command, &self.lookout.context(), &mut output) {
                 output.failure(&failure);
             }
         }
@@ -173,7 +173,7 @@ impl Chat<'_, '_> {
             match model::open(
                 Some(name),
                 &ModelConfig::of(&self.desk.app.borrow().config),
-                self.desk.app.borrow().world(),
+                self.desk.app.borrow().context(),
             ) {
                 Ok(model) => {
                     if let Some(questions) =

@@ -1,6 +1,6 @@
 //! `ollm config get`: what applies for one setting, or for all of a section.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::problem;
 
-pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (mut config, mut problems) = load(world);
+pub(super) fn run(key: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let (mut config, mut problems) = load(context);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
         return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
     }
-    let (settings, _) = applying(&mut config, world, &mut problems);
+    let (settings, _) = applying(&mut config, context, &mut problems);
     for problem in problems.iter().filter(|problem| concerns(problem, key)) {
         output.explain(&problem::render(problem));
     }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use ollm_app::model::key;
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::Config;
 
 use crate::ask::ask_secret;
@@ -14,19 +14,24 @@ use crate::output::Output;
 const LONGEST: u64 = 64 << 10;
 
 /// Keeps the key for the server that the configuration names: from the person, from standard input, or as typed.
-pub(super) fn set(typed: Option<&str>, config: &Config, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "change the key of a model")?;
-    let url = key::server(config, world)?;
-    let place = key::keep(&url, &given(typed, &url)?, world)?;
+pub(super) fn set(
+    typed: Option<&str>,
+    config: &Config,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    refuse_agents(context, "change the key of a model")?;
+    let url = key::server(config, context)?;
+    let place = key::keep(&url, &given(typed, &url)?, context)?;
     output.tell(&format!("the key for {url} is set{place}"));
     Ok(OK)
 }
 
 /// Forgets the key for the server that the configuration names.
-pub(super) fn unset(config: &Config, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "remove the key of a model")?;
-    let url = key::server(config, world)?;
-    let was_set = key::forget(&url, world)?;
+pub(super) fn unset(config: &Config, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "remove the key of a model")?;
+    let url = key::server(config, context)?;
+    let was_set = key::forget(&url, context)?;
     output.tell(&format!("the key for {url} {}", if was_set { "is no longer set" } else { "was not set" }));
     Ok(OK)
 }

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use serde_json::json;
 
 use crate::error::Failure;
 use crate::output::{Output, shown};
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let user = world.places.config();
-    let project = world.places.project_config();
-    let policy = world.places.policy.as_ref().map(|policy| policy.path.clone());
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let user = context.places.config();
+    let project = context.places.project_config();
+    let policy = context.places.policy.as_ref().map(|policy| policy.path.clone());
     if as_json {
         let place = |file: &PathBuf| json!({"file": shown(file), "exists": file.exists()});
         let files = json!({

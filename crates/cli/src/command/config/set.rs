@@ -1,7 +1,7 @@
 //! `ollm config set` and `unset`: one setting in one file; everything else in it stays as it is.
 
 use ollm_app::model::key::SETTING;
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::{Edit, EditError, Edited, Origin, Safety, change_config, find_key};
 use ollm_protocol::Layer;
 
@@ -15,66 +15,66 @@ pub(super) fn set(
     key: &str,
     value: Option<&str>,
     layer: Layer,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     if key == SETTING {
         if layer == Layer::Workspace {
             return Err(Failure::usage("a key is yours, not the project's").hint("leave `--project` out"));
         }
-        return key::set(value, &load(world).0, world, output);
+        return key::set(value, &load(context).0, context, output);
     }
     let value = value.ok_or_else(|| Failure::usage(format!("which value? `ollm config set {key} VALUE`")))?;
     // What an extension declares, it also checks, and its secrets do not belong into this file.
     if layer == Layer::User
-        && let Some(done) = ext::set::through_config(key, Some(value), world, output)
+        && let Some(done) = ext::set::through_config(key, Some(value), context, output)
     {
         return done;
     }
-    let edited = change(key, Edit::Set(value), layer, world)?;
-    let place = format!("{}:{}:{}", short(&edited.file, world), edited.line, edited.column);
+    let edited = change(key, Edit::Set(value), layer, context)?;
+    let place = format!("{}:{}:{}", short(&edited.file, context), edited.line, edited.column);
     let already = if edited.changed { "" } else { " already" };
     output.tell(&format!("`{key}` is set{already} ({place})"));
-    tell_who_decides(key, &edited, world, output);
+    tell_who_decides(key, &edited, context, output);
     Ok(OK)
 }
 
-pub(super) fn unset(key: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn unset(key: &str, layer: Layer, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let kept = layer == Layer::User && key == SETTING;
     // What somebody wrote into the file goes from there.
-    if kept && load(world).0.get(key).is_none_or(|setting| setting.value.is_null()) {
-        return key::unset(&load(world).0, world, output);
+    if kept && load(context).0.get(key).is_none_or(|setting| setting.value.is_null()) {
+        return key::unset(&load(context).0, context, output);
     }
     if layer == Layer::User
-        && let Some(done) = ext::set::through_config(key, None, world, output)
+        && let Some(done) = ext::set::through_config(key, None, context, output)
     {
         return done;
     }
-    let edited = change(key, Edit::Unset, layer, world)?;
-    let file = short(&edited.file, world);
+    let edited = change(key, Edit::Unset, layer, context)?;
+    let file = short(&edited.file, context);
     let said = if edited.changed { "is no longer set" } else { "was not set" };
     output.tell(&format!("`{key}` {said} in {file}"));
-    tell_who_decides(key, &edited, world, output);
+    tell_who_decides(key, &edited, context, output);
     Ok(OK)
 }
 
 /// What guards something is for people to change.
-fn change(key: &str, edit: Edit<'_>, layer: Layer, world: &World) -> Result<Edited, Failure> {
+fn change(key: &str, edit: Edit<'_>, layer: Layer, context: &AppContext) -> Result<Edited, Failure> {
     let found = find_key(key).map_err(|near| refused(EditError::Unknown { path: key.to_owned(), near }))?;
     if found.safety != Safety::Plain {
-        refuse_agents(world, &format!("change `{key}`"))?;
+        refuse_agents(context, &format!("change `{key}`"))?;
     }
-    change_config(&world.places, layer, key, edit).map_err(refused)
+    change_config(&context.places, layer, key, edit).map_err(refused)
 }
 
 /// A person who changed a value wants to know if another one applies.
-fn tell_who_decides(key: &str, edited: &Edited, world: &World, output: &mut Output) {
-    let (config, _) = load(world);
+fn tell_who_decides(key: &str, edited: &Edited, context: &AppContext, output: &mut Output) {
+    let (config, _) = load(context);
     let Some(setting) = config.get(key) else { return };
     let is_here = matches!(&setting.origin, Origin::File { file, .. } if *file == edited.file);
     let for_own = config.own().iter().any(|own| own.path == key);
     if !is_here && !for_own && setting.origin != Origin::Default {
         let value = plain(&discreet(&setting));
-        output.tell(&format!("what applies is {value}, because {} says so", origin(&setting, world)));
+        output.tell(&format!("what applies is {value}, because {} says so", origin(&setting, context)));
     }
 }

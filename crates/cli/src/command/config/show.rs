@@ -1,6 +1,6 @@
 //! `ollm config show`: every setting, who says so, and what was ignored and why.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_catalog::{Config, Ignored, Origin, Problem, Setting};
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -11,16 +11,16 @@ use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (mut config, mut problems) = load(world);
-    let (settings, idle) = applying(&mut config, world, &mut problems);
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let (mut config, mut problems) = load(context);
+    let (settings, idle) = applying(&mut config, context, &mut problems);
     let shown = Shown { config: &config, settings: &settings, idle: &idle };
     let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
     if as_json {
         output.pretty_json(&details(&shown, &problems))?;
         return Ok(code);
     }
-    output.text(&table(&shown, world))?;
+    output.text(&table(&shown, context))?;
     for problem in problems.iter().filter(|problem| !is_listed(problem, &config)) {
         output.explain(&problem::render(problem));
     }
@@ -67,9 +67,9 @@ fn without_effect(ignored: &Ignored) -> Value {
     value
 }
 
-fn table(all: &Shown<'_>, world: &World) -> String {
+fn table(all: &Shown<'_>, context: &AppContext) -> String {
     let config = all.config;
-    let row = |setting: &Setting| [setting.path.clone(), shown(setting), origin(setting, world)];
+    let row = |setting: &Setting| [setting.path.clone(), shown(setting), origin(setting, context)];
     let own = |setting: &Setting| {
         let [path, value, from] = row(setting);
         [path, value, format!("{from}, for the project's own hooks")]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_app::{World, extensions};
+use ollm_app::{AppContext, extensions};
 use ollm_catalog::{Positions, Problem, Severity};
 use ollm_store::Switches;
 
@@ -11,12 +11,12 @@ use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (config, mut problems) = load(world);
-    let (switches, _) = Switches::load(&world.switches());
-    let extensions = extensions(world, &config, &switches, Positions::OnDemand, &mut Vec::new());
-    problems.extend(extensions.misset(&config, &world.places));
-    let files = [Some(world.places.config()), world.places.project_config()];
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let (config, mut problems) = load(context);
+    let (switches, _) = Switches::load(&context.switches());
+    let extensions = extensions(context, &config, &switches, Positions::OnDemand, &mut Vec::new());
+    problems.extend(extensions.misset(&config, &context.places));
+    let files = [Some(context.places.config()), context.places.project_config()];
     problems.extend(files.iter().flatten().filter_map(|file| misnamed(file)));
     let code = match () {
         () if is_fatal(&problems) => Kind::Configuration as u8,
@@ -31,7 +31,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         output.explain(&problem::render(problem));
     }
     let there: Vec<String> =
-        files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, world)).collect();
+        files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, context)).collect();
     if code == OK {
         let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
         output.tell(&format!("nothing is wrong with the configuration ({checked})"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_trust::{ContentStore, ExtensionFolder, Term};
 use serde_json::json;
 use tempfile::TempDir;
@@ -54,25 +54,25 @@ impl Drop for Throwaway {
 }
 
 /// A home of its own and a project beside it.
-pub(super) fn furnish(root: &Path, world: &World) -> io::Result<World> {
+pub(super) fn furnish(root: &Path, context: &AppContext) -> io::Result<AppContext> {
     let (home, project) = (root.join("home"), root.join("project"));
     write(&home.join(".ollm/hooks"), HOOKS)?;
     write(&home.join(".ollm/extensions").join(EXTENSION), EXTENSION_FILES)?;
     let servers =
-        json!({"mcpServers": {"tickets": {"command": world.program.as_deref().map(shown), "args": ["demo", "server"]}}}).to_string();
+        json!({"mcpServers": {"tickets": {"command": context.program.as_deref().map(shown), "args": ["demo", "server"]}}}).to_string();
     write(&home.join(".ollm/settings"), &[("mcp.json", &servers)])?;
     write(&project, REPOSITORY)?;
     write(&project.join("secrets"), SECRETS)?;
     write(&project.join(".ollm/hooks"), REPOSITORY_HOOKS)?;
     write(root, TALK)?;
-    let mut variables = world.variables.clone();
+    let mut variables = context.variables.clone();
     variables.retain(|(name, _)| {
         !name.to_str().is_some_and(|name| name == "HOME" || name.contains("HOOKS_") || name.starts_with("OLLM_"))
     });
     variables.push(("HOME".into(), home.clone().into()));
-    let mut furnished = World::new(variables, project, Some(home));
-    furnished.program.clone_from(&world.program);
-    furnished.commands = world.commands;
+    let mut furnished = AppContext::new(variables, project, Some(home));
+    furnished.program.clone_from(&context.program);
+    furnished.commands = context.commands;
     Ok(furnished)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, Problem, SettingValue, State};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
@@ -14,28 +14,28 @@ use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::problem;
 
-pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load_as_is(world)?;
-    app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
+pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load_as_is(context)?;
+    app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
     let extension = named(name, &app)?;
     let state = approved(extension, &app);
     let (_, of_skills) = extension.skills();
     let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root));
     let problems: Vec<&Problem> = own.chain(&of_skills).collect();
     if as_json {
-        return output.pretty_json(&details(extension, &state, &problems, world));
+        return output.pretty_json(&details(extension, &state, &problems, context));
     }
-    output.text(&escape_for_people(&text(extension, &state, world)))?;
+    output.text(&escape_for_people(&text(extension, &state, context)))?;
     for problem in problems {
         output.explain(&problem::render(problem));
     }
     if extension.is_broken() {
-        app.going_on(world).iter().for_each(|text| output.tell(text));
+        app.going_on(context).iter().for_each(|text| output.tell(text));
     }
     Ok(OK)
 }
 
-fn details(extension: &Extension, state: &Approved, problems: &[&Problem], world: &World) -> Value {
+fn details(extension: &Extension, state: &Approved, problems: &[&Problem], context: &AppContext) -> Value {
     let manifest = &extension.manifest;
     let mut value = list::entry(extension, state);
     let dependencies: Value = manifest.dependencies.iter().map(|one| (one.name.clone(), json!(one.range))).collect();
@@ -64,7 +64,7 @@ fn details(extension: &Extension, state: &Approved, problems: &[&Problem], world
         "skillDetails": skills.iter().map(|one| json!({
             "name": one.name, "description": one.description, "placeholders": one.placeholders(),
         })).collect::<Vec<_>>(),
-        "settingDetails": extension.values.iter().map(|one| setting(one, world)).collect::<Vec<_>>(),
+        "settingDetails": extension.values.iter().map(|one| setting(one, context)).collect::<Vec<_>>(),
         "problems": problems.iter().map(|problem| problem_entry(problem)).collect::<Vec<_>>(),
         "off": match &extension.state { State::Off(why) => Some(why), _ => None },
     });
@@ -74,7 +74,7 @@ fn details(extension: &Extension, state: &Approved, problems: &[&Problem], world
     value
 }
 
-fn setting(one: &SettingValue, world: &World) -> Value {
+fn setting(one: &SettingValue, context: &AppContext) -> Value {
     json!({
         "name": one.spec.name,
         "description": one.spec.description,
@@ -83,11 +83,11 @@ fn setting(one: &SettingValue, world: &World) -> Value {
         "required": one.spec.required,
         "sensitive": one.spec.sensitive,
         "value": one.shown(),
-        "from": one.origin.shown(world.places.user_home.as_deref()),
+        "from": one.origin.shown(context.places.user_home.as_deref()),
     })
 }
 
-fn text(extension: &Extension, state: &Approved, world: &World) -> String {
+fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String {
     let standing = match &extension.state {
         State::On if state.exposed => "unsafe".to_owned(),
         State::On => "on".to_owned(),
@@ -98,13 +98,13 @@ fn text(extension: &Extension, state: &Approved, world: &World) -> String {
     rows.push(("trust", state.trust.to_owned()));
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     rows.extend(state.problem.clone().map(|why| ("problem", why)));
-    rows.extend(extension.values.iter().map(|one| ("value", value(one, world))));
+    rows.extend(extension.values.iter().map(|one| ("value", value(one, context))));
     lines(&rows)
 }
 
-fn value(one: &SettingValue, world: &World) -> String {
+fn value(one: &SettingValue, context: &AppContext) -> String {
     let shown = one.shown().map_or_else(|| "(not set)".to_owned(), |value| value.to_string());
-    format!("{} = {shown} ({})", one.spec.name, one.origin.shown(world.places.user_home.as_deref()))
+    format!("{} = {shown} ({})", one.spec.name, one.origin.shown(context.places.user_home.as_deref()))
 }
 
 /// Rows of a word and a text, aligned.

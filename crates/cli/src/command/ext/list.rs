@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, Index, Problem, State, validate_extension};
 use ollm_protocol::Layer;
 use serde_json::{Value, json};
@@ -14,23 +14,23 @@ use crate::error::{Failure, OK};
 use crate::output::{Output, shown};
 use crate::problem;
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load_as_is(world)?;
-    let strays = strays(&app, world);
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load_as_is(context)?;
+    let strays = strays(&app, context);
     let all = app.extensions.iter().chain(strays.iter().map(|(stray, _)| stray));
     let rows: Vec<(&Extension, Approved)> = all.map(|one| (one, approved(one, &app))).collect();
     app.engine.trust.remember();
-    Index::load(&world.extension_names()).remember(&app.extensions);
+    Index::load(&context.extension_names()).remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
         output.tell(&off);
     }
     let of_skills: Vec<Problem> = app.extensions.iter().flat_map(|extension| extension.skills().1).collect();
-    let going_on = app.going_on(world);
+    let going_on = app.going_on(context);
     if as_json {
         for text in &going_on {
             output.tell(text);
         }
-        let told = app.problems_around_extensions(world).chain(&of_skills);
+        let told = app.problems_around_extensions(context).chain(&of_skills);
         told.for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
     }
@@ -41,7 +41,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let of_one = |problem: &&Problem| rows.iter().any(|(extension, _)| problem.file.starts_with(&extension.root));
     let of_manifests = app.problems.iter().filter(of_one);
     let of_strays = strays.iter().flat_map(|(_, problems)| problems);
-    for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills).chain(of_strays) {
+    for problem in app.problems_around_extensions(context).chain(of_manifests).chain(&of_skills).chain(of_strays) {
         output.explain(&problem::render(problem));
     }
     for (extension, why) in rows.iter().filter_map(|(one, state)| Some((one, state.problem.as_ref()?))) {
@@ -54,7 +54,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 }
 
 /// Folders beside the extensions that have something in them, but no manifest: somebody forgot it, or lost it.
-pub(super) fn strays(app: &App, world: &World) -> Vec<(Extension, Vec<Problem>)> {
+pub(super) fn strays(app: &App, context: &AppContext) -> Vec<(Extension, Vec<Problem>)> {
     if app.extensions_off().is_some() {
         return Vec::new();
     }
@@ -71,10 +71,10 @@ pub(super) fn strays(app: &App, world: &World) -> Vec<(Extension, Vec<Problem>)>
     paths.retain(|path| is_bare(path) && !is_hidden(path) && is_full(path) && !is_known(path));
     paths.sort();
     paths.dedup();
-    let in_project = |path: &Path| world.places.project.as_ref().is_some_and(|project| path.starts_with(project));
+    let in_project = |path: &Path| context.places.project.as_ref().is_some_and(|project| path.starts_with(project));
     let stray = |path: PathBuf| {
         let (mut stray, problems) = validate_extension(&path, &app.rules);
-        let is_users = path.starts_with(&world.places.home) || !in_project(&path);
+        let is_users = path.starts_with(&context.places.home) || !in_project(&path);
         stray.layer = if is_users { Layer::User } else { Layer::Workspace };
         (stray, problems)
     };

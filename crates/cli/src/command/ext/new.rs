@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::scaffold::{Scaffold, write_new};
 use ollm_catalog::check_extension_name;
 use ollm_shell::shell_word;
@@ -12,11 +12,11 @@ use crate::command::hook::project_folder;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
-pub(super) fn run(arguments: &NewExtension, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &NewExtension, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let NewExtension { name, purpose, language, .. } = arguments;
     check_extension_name(name)
         .map_err(|why| Failure::usage(format!("`{name}` cannot be the name of an extension")).hint(why))?;
-    let folder = folder(arguments, world)?.join(name);
+    let folder = folder(arguments, context)?.join(name);
     let scaffold = Scaffold { name, purpose: *purpose, language: *language };
     for path in write_new(&folder, &scaffold.extension())? {
         output.line(&path.display().to_string())?;
@@ -29,10 +29,10 @@ pub(super) fn run(arguments: &NewExtension, world: &World, output: &mut Output) 
     Ok(OK)
 }
 
-fn folder(arguments: &NewExtension, world: &World) -> Result<PathBuf, Failure> {
+fn folder(arguments: &NewExtension, context: &AppContext) -> Result<PathBuf, Failure> {
     match &arguments.folder {
-        Some(folder) => Ok(world.cwd.join(folder)),
-        None if arguments.project => Ok(project_folder(world)?.join("extensions")),
-        None => Ok(world.places.home.join("extensions")),
+        Some(folder) => Ok(context.cwd.join(folder)),
+        None if arguments.project => Ok(project_folder(context)?.join("extensions")),
+        None => Ok(context.places.home.join("extensions")),
     }
 }

@@ -3,7 +3,7 @@
 //! Every command reads everything when it starts, so nothing has to be told to anybody; a process that lives on notices by
 //! itself.
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, State};
 use ollm_store::one_line;
 
@@ -11,9 +11,9 @@ use super::{approved, consent, named};
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
-pub(super) fn run(name: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load_as_is(world)?;
-    app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
+pub(super) fn run(name: Option<&str>, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load_as_is(context)?;
+    app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
     let chosen: Vec<&Extension> = match name {
         Some(name) => vec![named(name, &app)?],
         None => app.extensions.iter().collect(),

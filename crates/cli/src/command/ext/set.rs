@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use ollm_app::{App, World, refuse_agents, secrets};
+use ollm_app::{App, AppContext, refuse_agents, secrets};
 use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config, check_config_target};
 use ollm_protocol::Layer;
 use ollm_store::Redactor;
@@ -18,9 +18,9 @@ use crate::output::Output;
 /// Longer values are no settings.
 const LONGEST_VALUE: u64 = 64 << 10;
 
-pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "change settings of extensions")?;
-    let app = App::load(world, Positions::OnDemand)?;
+pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "change settings of extensions")?;
+    let app = App::load(context, Positions::OnDemand)?;
     let extension = named(&arguments.name, &app)?;
     // All of them are looked at before the first is kept.
     let mut changes: Vec<(&SettingSpec, Option<String>)> = Vec::new();
@@ -35,9 +35,9 @@ pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) 
     for key in &arguments.unset {
         changes.push((declared(extension, key)?, None));
     }
-    check_config_target(&world.places, Layer::User).map_err(refused)?;
+    check_config_target(&context.places, Layer::User).map_err(refused)?;
     for (spec, value) in changes {
-        let place = keep(extension, spec, value.as_deref(), world)?;
+        let place = keep(extension, spec, value.as_deref(), context)?;
         let said = if value.is_some() { "is set" } else { "is no longer set" };
         output.tell(&format!("`{}` of `{}` {said}{place}", spec.name, extension.name));
         if spec.sensitive && value.is_some_and(|value| value.trim().len() < Redactor::SHORTEST) {
@@ -48,18 +48,18 @@ pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) 
             ));
         }
     }
-    tell_outcome(&extension.name, world, output)
+    tell_outcome(&extension.name, context, output)
 }
 
 /// Sets `extensions.settings.NAME.KEY`, if that is what the path is and the extension is known.
 pub(crate) fn through_config(
     path: &str,
     value: Option<&str>,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Option<Result<u8, Failure>> {
     let (name, key) = path.strip_prefix("extensions.settings.")?.split_once('.')?;
-    let app = App::load(world, Positions::OnDemand).ok()?;
+    let app = App::load(context, Positions::OnDemand).ok()?;
     let extension = app.extensions.get(name)?;
     // What a broken manifest declares is not known, and what nobody declares may be taken away.
     if extension.setting(key).is_none() && (extension.is_broken() || value.is_none()) {
@@ -69,7 +69,7 @@ pub(crate) fn through_config(
         Some(value) => (vec![format!("{key}={value}")], Vec::new()),
         None => (Vec::new(), vec![key.to_owned()]),
     };
-    Some(run(&SetArguments { name: name.to_owned(), set, unset }, world, output))
+    Some(run(&SetArguments { name: name.to_owned(), set, unset }, context, output))
 }
 
 fn declared<'a>(extension: &'a Extension, key: &str) -> Result<&'a SettingSpec, Failure> {
@@ -106,29 +106,34 @@ fn read(spec: &SettingSpec, value: &str) -> Result<Value, Failure> {
 }
 
 /// Keeps a value where it belongs, and takes it from where it does not; says where a secret is now.
-fn keep(extension: &Extension, spec: &SettingSpec, value: Option<&str>, world: &World) -> Result<String, Failure> {
+fn keep(
+    extension: &Extension,
+    spec: &SettingSpec,
+    value: Option<&str>,
+    context: &AppContext,
+) -> Result<String, Failure> {
     let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
     let name = extension.secret_name(&spec.name);
     let place = if let Some(secret) = value.filter(|_| spec.sensitive) {
-        secrets::keep(&name, secret, world)?
+        secrets::keep(&name, secret, context)?
     } else {
-        secrets::remove(&[name], world)?;
+        secrets::remove(&[name], context)?;
         String::new()
     };
     // As what the setting is: a text is written so that nobody takes it for a number.
     let value = value.filter(|_| !spec.sensitive).map(|value| read(spec, value)).transpose()?;
     let edit = match &value {
         Some(value) => Edit::Value(value),
-        _ if !world.places.config().exists() => return Ok(place),
+        _ if !context.places.config().exists() => return Ok(place),
         _ => Edit::Unset,
     };
-    change_config(&world.places, Layer::User, &path, edit).map_err(refused)?;
+    change_config(&context.places, Layer::User, &path, edit).map_err(refused)?;
     Ok(place)
 }
 
 /// What a person who set something wants to know: does it apply, and is the extension on now.
-fn tell_outcome(name: &str, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::OnDemand)?;
+fn tell_outcome(name: &str, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(context, Positions::OnDemand)?;
     let Some(extension) = app.extensions.get(name) else { return Ok(OK) };
     for one in &extension.values {
         if let ollm_catalog::Origin::Variable(variable) = &one.origin {

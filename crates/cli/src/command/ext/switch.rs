@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use ollm_app::{App, Only, World, extensions_again, refuse_agents};
+use ollm_app::{App, AppContext, Only, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
 use ollm_store::{Switch, one_line, set_switches};
 
@@ -12,23 +12,28 @@ use crate::command::review::Uncovered;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::{Output, is_terminal};
 
-pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "switch extensions on or off")?;
-    let app = load(names, world)?;
+pub(super) fn enable(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "switch extensions on or off")?;
+    let app = load(names, context)?;
     let wanted = names.iter().map(|name| understood(name, &app)).collect::<Result<Vec<_>, _>>()?;
     let mut switched = Vec::new();
     let stopped = wanted.into_iter().try_for_each(|extension| {
-        let waits = switch_on(extension, &app, world, output)?;
+        let waits = switch_on(extension, &app, context, output)?;
         switched.push((extension, waits));
         Ok(())
     });
     // Only once all are switched: one of them may need another one.
-    let code = tell_switched(&switched, &app, world, output)?;
+    let code = tell_switched(&switched, &app, context, output)?;
     stopped.map(|()| code)
 }
 
 /// Switches an extension on; on a terminal a person approves it first, otherwise what approves it is given back.
-fn switch_on(extension: &Extension, app: &App, world: &World, output: &mut Output) -> Result<Option<String>, Failure> {
+fn switch_on(
+    extension: &Extension,
+    app: &App,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<Option<String>, Failure> {
     let whole = propose(extension, app)?;
     let waits = !is_approved(extension, &whole.identity.digest, Uncovered::Refused, app);
     if waits && is_terminal() {
@@ -36,7 +41,7 @@ fn switch_on(extension: &Extension, app: &App, world: &World, output: &mut Outpu
         ask_person(extension, &whole, app, output)?;
         record(extension, &whole, Uncovered::Refused, app, output)?;
     }
-    set(extension, true, world)?;
+    set(extension, true, context)?;
     Ok((waits && !is_terminal()).then(|| by_digest(extension, &whole)))
 }
 
@@ -44,10 +49,10 @@ fn switch_on(extension: &Extension, app: &App, world: &World, output: &mut Outpu
 fn tell_switched(
     switched: &[(&Extension, Option<String>)],
     app: &App,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let now = extensions_again(app, world);
+    let now = extensions_again(app, context);
     let mut code = OK;
     for (extension, waits) in switched {
         let name = &extension.name;
@@ -64,20 +69,20 @@ fn tell_switched(
     Ok(code)
 }
 
-pub(super) fn disable(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "switch extensions on or off")?;
-    let app = load(names, world)?;
+pub(super) fn disable(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "switch extensions on or off")?;
+    let app = load(names, context)?;
     for name in names {
-        set(named(name, &app)?, false, world)?;
+        set(named(name, &app)?, false, context)?;
         output.line(&one_line(&format!("{name} is off")))?;
     }
     Ok(OK)
 }
 
 /// What has to do with these extensions, where all the names are known: nothing is switched if one of them is not.
-fn load(names: &[String], world: &World) -> Result<App, Failure> {
-    let index = Index::load(&world.extension_names());
-    let app = App::load_only(world, Only { names, index: &index })?;
+fn load(names: &[String], context: &AppContext) -> Result<App, Failure> {
+    let index = Index::load(&context.extension_names());
+    let app = App::load_only(context, Only { names, index: &index })?;
     index.remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
         return Err(Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`"));
@@ -88,8 +93,8 @@ fn load(names: &[String], world: &World) -> Result<App, Failure> {
     }
 }
 
-fn set(extension: &Extension, on: bool, world: &World) -> Result<(), Failure> {
+fn set(extension: &Extension, on: bool, context: &AppContext) -> Result<(), Failure> {
     let change = [(extension.switch_name(), Some(Switch { on, until: None }))];
-    set_switches(&world.switches(), &change, SystemTime::now())
+    set_switches(&context.switches(), &change, SystemTime::now())
         .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))
 }

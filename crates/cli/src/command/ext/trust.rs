@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World, refuse_approval};
+use ollm_app::{App, AppContext, refuse_approval};
 use ollm_catalog::Extension;
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
@@ -21,11 +21,11 @@ pub(super) fn run(
     name: &str,
     digest: Option<&str>,
     uncovered: Uncovered,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    refuse_approval("extensions", digest, world)?;
-    let app = App::load_as_is(world)?;
+    refuse_approval("extensions", digest, context)?;
+    let app = App::load_as_is(context)?;
     let extension = understood(name, &app)?;
     let whole = propose(extension, &app)?;
     // Whoever names a digest counts on it, also where nothing is left to approve.

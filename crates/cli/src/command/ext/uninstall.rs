@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_app::{App, World, refuse_agents, secrets, switch_name};
+use ollm_app::{App, AppContext, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index, Positions};
 use ollm_protocol::Layer;
 use ollm_store::{Switches, one_line, set_switches};
@@ -15,11 +15,11 @@ use crate::ask::confirm;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
-pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "remove extensions")?;
-    let app = App::load(world, Positions::OnDemand)?;
+pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "remove extensions")?;
+    let app = App::load(context, Positions::OnDemand)?;
     // What was listed can be removed, also half of an extension.
-    let strays = strays(&app, world);
+    let strays = strays(&app, context);
     let stray = strays.iter().map(|(stray, _)| stray).find(|stray| stray.name == name);
     let extension = match stray.filter(|_| app.extensions.get(name).is_none()) {
         Some(stray) => stray,
@@ -33,7 +33,7 @@ pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> 
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;
     remove(&folder)?;
-    forget(extension, world)?;
+    forget(extension, context)?;
     output.line(&one_line(&format!("{name} is gone")))
 }
 
@@ -61,30 +61,30 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Its name, its switch, those of its hooks, and its secrets.
-fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
-    Index::load(&world.extension_names()).forget(&extension.root);
+fn forget(extension: &Extension, context: &AppContext) -> Result<(), Failure> {
+    Index::load(&context.extension_names()).forget(&extension.root);
     let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
-    if world.switches().exists() {
-        let changes: Vec<_> = switches(extension, world).into_iter().map(|name| (name, None)).collect();
-        set_switches(&world.switches(), &changes, SystemTime::now()).map_err(unwritten)?;
+    if context.switches().exists() {
+        let changes: Vec<_> = switches(extension, context).into_iter().map(|name| (name, None)).collect();
+        set_switches(&context.switches(), &changes, SystemTime::now()).map_err(unwritten)?;
     }
     let names = extension.manifest.settings.iter().map(|setting| extension.secret_name(&setting.name));
     let names: Vec<String> = names.collect();
-    secrets::remove(&names, world).map(drop).map_err(|failure| {
+    secrets::remove(&names, context).map(drop).map_err(|failure| {
         let message = format!("the folder is gone, but {}", failure.message);
         Failure::new(Kind::Environment, message).hint("what is filed under `ollm` in the system keyring can go by hand")
     })
 }
 
 /// Everything of it that was switched, also hooks that it had in another version.
-fn switches(extension: &Extension, world: &World) -> Vec<String> {
+fn switches(extension: &Extension, context: &AppContext) -> Vec<String> {
     let own: Vec<String> = extension.hooks.iter().map(|hook| switch_name(&hook.spec)).collect();
     let prefix = format!("hook:{}:{}:", scope(extension), extension.name);
     let place = match extension.layer {
         Layer::User => String::new(),
         Layer::Workspace => format!("@{}", extension.root.display()),
     };
-    let (switches, _) = Switches::load(&world.switches());
+    let (switches, _) = Switches::load(&context.switches());
     let is_older = |name: &str| name.starts_with(&prefix) && name.ends_with(&place);
     let of_hooks = switches.names().filter(|name| is_older(name) || own.iter().any(|own| own == name));
     of_hooks.map(str::to_owned).chain([extension.switch_name()]).collect()

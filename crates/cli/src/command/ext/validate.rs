@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ollm_app::scaffold::{HOOKS, Language};
-use ollm_app::{App, World, cases};
+use ollm_app::{App, AppContext, cases};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
 use ollm_protocol::{Hook, Needs};
 use ollm_shell::shell_word;
@@ -15,9 +15,9 @@ use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
 
-pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load_as_is(world)?;
-    let root = root(target, world, &app)?;
+pub(super) fn run(target: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load_as_is(context)?;
+    let root = root(target, context, &app)?;
     let (extension, mut problems) = validate_extension(&root, &app.rules);
     problems.extend(here(&extension, &app));
     problems.extend(files(&extension));
@@ -43,8 +43,8 @@ pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Outpu
 }
 
 /// The folder that is meant: a path, or the name of an extension.
-fn root(target: &str, world: &World, app: &App) -> Result<PathBuf, Failure> {
-    let path = world.cwd.join(target);
+fn root(target: &str, context: &AppContext, app: &App) -> Result<PathBuf, Failure> {
+    let path = context.cwd.join(target);
     let path = if path.ends_with("manifest.json") { path.parent().map(PathBuf::from).unwrap_or(path) } else { path };
     if path.is_dir() {
         return Ok(path.canonicalize().unwrap_or(path));

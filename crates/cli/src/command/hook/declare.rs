@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_app::{App, World, refuse_agents};
+use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
 use ollm_protocol::dialect::agent_named;
@@ -24,8 +24,8 @@ mod add;
 pub(super) use add::run as add;
 
 /// An agent that could declare a hook of the user would have it trusted.
-fn refuse(world: &World) -> Result<(), Failure> {
-    Ok(refuse_agents(world, "change hook files")?)
+fn refuse(context: &AppContext) -> Result<(), Failure> {
+    Ok(refuse_agents(context, "change hook files")?)
 }
 
 /// The hook to change; what is built in has no file.
@@ -75,19 +75,19 @@ fn unchanged(path: &Path, error: &EditError) -> Failure {
     Failure::new(kind, format!("{} was not changed: {error}", path.display()))
 }
 
-pub(super) fn edit(arguments: &EditArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse(world)?;
-    let app = App::load(world, Positions::Always)?;
+pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse(context)?;
+    let app = App::load(context, Positions::Always)?;
     let hook = declared(&app, &arguments.id)?;
     let path = &hook.spec.origin.file;
     if arguments.set.is_empty() && arguments.unset.is_empty() {
-        return by_hand(&hook, &app.problems, world, output);
+        return by_hand(&hook, &app.problems, context, output);
     }
     let assigned = arguments.set.iter().map(|assignment| assigned(assignment)).collect::<Result<Vec<_>, _>>()?;
     let set = assigned.iter().map(|(key, value)| Change::Set(key, value));
     let changes: Vec<Change<'_>> = set.chain(arguments.unset.iter().map(|key| Change::Unset(key))).collect();
     edit::change(&hook, &app.rules, &changes).map_err(|error| unchanged(path, &error))?;
-    for problem in news(path, &app.problems, world)? {
+    for problem in news(path, &app.problems, context)? {
         output.explain(&problem::render(&problem));
     }
     output.line(&format!("{} changed", path.display()))
@@ -103,8 +103,8 @@ fn assigned(assignment: &str) -> Result<(&str, Value), Failure> {
 }
 
 /// What is wrong with a file now and was not before.
-fn news(path: &Path, known: &[Problem], world: &World) -> Result<Vec<Problem>, Failure> {
-    let mut problems = App::load(world, Positions::OnDemand)?.problems;
+fn news(path: &Path, known: &[Problem], context: &AppContext) -> Result<Vec<Problem>, Failure> {
+    let mut problems = App::load(context, Positions::OnDemand)?.problems;
     let is_known = |new: &Problem| known.iter().any(|old| (&old.field, &old.message) == (&new.field, &new.message));
     problems.retain(|problem| problem.file == path && !is_known(problem));
     Ok(problems)
@@ -112,9 +112,10 @@ fn news(path: &Path, known: &[Problem], world: &World) -> Result<Vec<Problem>, F
 
 /// Opens the file in the person's editor, and says what is wrong with it afterwards. What would not load does not take the
 /// place of what did.
-fn by_hand(hook: &Hook, known: &[Problem], world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let origin = &hook.spec.origin;
-    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| world.variable(name)).filter(|name| !name.is_empty());
+    let editor =
+        ["VISUAL", "EDITOR"].into_iter().find_map(|name| context.variable(name)).filter(|name| !name.is_empty());
     let place = format!("{}:{}:{}", origin.file.display(), origin.line, origin.column);
     let Some(editor) = editor else {
         return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook stands in {place}"))
@@ -122,13 +123,13 @@ fn by_hand(hook: &Hook, known: &[Problem], world: &World, output: &mut Output) -
     };
     let before = std::fs::read(&origin.file)
         .map_err(|error| Failure::new(Kind::Environment, format!("{place} cannot be read: {error}")))?;
-    if !open::editor(&editor, world.search_path(), &origin.file, origin.line) {
+    if !open::editor(&editor, context.search_path(), &origin.file, origin.line) {
         return Err(Failure::new(
             Kind::Environment,
             format!("`{editor}` did not end well; the hook stands in {place}"),
         ));
     }
-    let problems = news(&origin.file, known, world)?;
+    let problems = news(&origin.file, known, context)?;
     for problem in &problems {
         output.explain(&problem::render(problem));
     }
@@ -158,11 +159,11 @@ fn put_back(path: &Path, before: &[u8]) -> Result<PathBuf, FileError> {
     Ok(attempt)
 }
 
-pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse(world)?;
+pub(super) fn remove(arguments: &RemoveArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse(context)?;
     for id in &arguments.ids {
         // Each removal moves what stands behind it.
-        let app = App::load(world, Positions::Always)?;
+        let app = App::load(context, Positions::Always)?;
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
         let question = format!("Remove {} from {}?", one_line(hook.id()), path.display());
@@ -175,8 +176,8 @@ pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Ou
     Ok(OK)
 }
 
-pub(super) fn convert(arguments: &ConvertArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let path: PathBuf = world.cwd.join(&arguments.file);
+pub(super) fn convert(arguments: &ConvertArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let path: PathBuf = context.cwd.join(&arguments.file);
     let form = match arguments.to {
         FormName::Modern => Form::Modern,
         FormName::WhenThen => Form::WhenThen,
@@ -185,7 +186,7 @@ pub(super) fn convert(arguments: &ConvertArguments, world: &World, output: &mut 
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Failure::new(Kind::Environment, format!("{} cannot be read: {error}", path.display())))?;
     if arguments.write {
-        refuse(world)?;
+        refuse(context)?;
         edit::rewrite(&path, |text| change(text).map(Some)).map_err(|error| unchanged(&path, &error))?;
         return output.line(&format!("{} changed", path.display()));
     }

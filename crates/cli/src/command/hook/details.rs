@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_engine::Outcome;
 use ollm_protocol::Hook;
 
 use crate::output::Output;
 
-pub(super) fn tell_files(app: &App, world: &World, output: &mut Output) {
+pub(super) fn tell_files(app: &App, context: &AppContext, output: &mut Output) {
     if !output.is_verbose() {
         return;
     }
-    let own = world.places.project.iter().map(|project| project.join(".ollm"));
-    let configurations = std::iter::once(world.places.home.clone()).chain(own).map(|folder| folder.join("config.yaml"));
+    let own = context.places.project.iter().map(|project| project.join(".ollm"));
+    let configurations =
+        std::iter::once(context.places.home.clone()).chain(own).map(|folder| folder.join("config.yaml"));
     for file in configurations.filter(|file| file.is_file()) {
         output.detail(|| format!("read {}", file.display()));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World, git_hook};
+use ollm_app::{App, AppContext, git_hook};
 use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
@@ -14,11 +14,11 @@ use crate::output::{Output, shown};
 use crate::problem;
 use crate::remedy::COMMANDS;
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::Always)?;
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(context, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
-    world.tell_notices(output);
-    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), world) {
+    context.tell_notices(output);
+    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), context) {
         output.tell(&note);
     }
     if let Some(trouble) = app.engine.trust.trouble() {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use ollm_app::scaffold::{Scaffold, is_plain, write_new};
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 
 use crate::arguments::hook::NewArguments;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
-pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let NewArguments { name, purpose, language, event, project } = arguments;
     if !is_plain(name) {
         return Err(Failure::usage(format!("`{name}` cannot be the name of a hook"))
@@ -17,9 +17,9 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     }
     if !project {
         // What stands in the user's own folder needs no approval.
-        refuse_agents(world, "declare hooks of the user")?;
+        refuse_agents(context, "declare hooks of the user")?;
     }
-    let folder = folder(*project, world)?;
+    let folder = folder(*project, context)?;
     let scaffold = Scaffold { name, purpose: *purpose, language: *language };
     for path in write_new(&folder, &scaffold.hook(event.as_deref())?)? {
         output.line(&path.display().to_string())?;
@@ -32,13 +32,13 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
 }
 
 /// Where hooks of the user, or of the project, are declared.
-pub(super) fn folder(project: bool, world: &World) -> Result<PathBuf, Failure> {
-    Ok(if project { project_folder(world)?.join("hooks") } else { world.places.home.join("hooks") })
+pub(super) fn folder(project: bool, context: &AppContext) -> Result<PathBuf, Failure> {
+    Ok(if project { project_folder(context)?.join("hooks") } else { context.places.home.join("hooks") })
 }
 
 /// Our folder in the project.
-pub(crate) fn project_folder(world: &World) -> Result<PathBuf, Failure> {
-    let project = world.places.project.as_ref().map(|project| project.join(".ollm"));
+pub(crate) fn project_folder(context: &AppContext) -> Result<PathBuf, Failure> {
+    let project = context.places.project.as_ref().map(|project| project.join(".ollm"));
     project.ok_or_else(|| {
         Failure::usage("--project: this folder is in no project")
             .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, World, git_hook};
+use ollm_app::{App, AppContext, git_hook};
 use ollm_catalog::Positions;
 use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
@@ -17,19 +17,19 @@ use crate::output::Output;
 pub(super) fn run(
     event: &str,
     data: Option<&str>,
-    world: &World,
+    context: &AppContext,
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let event = event::given(event, data)?.event;
-    let app = App::load(world, Positions::OnDemand)?;
-    world.tell_notices(output);
+    let app = App::load(context, Positions::OnDemand)?;
+    context.tell_notices(output);
     app.tell_problems(output);
     let Plan { event, stages, mut skipped } = app.engine.plan(&event);
     let name = event.name();
     let stages = runnable(stages, &app, &mut skipped);
     let planned = stages.iter().flatten().map(|step| &*step.hook);
-    if let Some(note) = git_hook::waits_in_vain(planned, world) {
+    if let Some(note) = git_hook::waits_in_vain(planned, context) {
         output.tell(&note);
     }
     if as_json {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_app::connect::{TEST_EVENT, asker_of, remember_fired};
-use ollm_app::{App, LoadOptions, Turn, World, trace};
+use ollm_app::{App, AppContext, LoadOptions, Turn, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
@@ -36,10 +36,10 @@ pub(crate) struct Manner<'a> {
     pub(crate) deaf: Option<&'static str>,
 }
 
-/// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
+/// `context_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
 pub(crate) fn run<'a>(
     arguments: &RunArguments,
-    world_in: impl FnOnce(Option<&Path>) -> Result<&'a World, Failure>,
+    context_in: impl FnOnce(Option<&Path>) -> Result<&'a AppContext, Failure>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let started = Instant::now();
@@ -60,11 +60,11 @@ pub(crate) fn run<'a>(
     let asked_by = arguments.from.and_then(|host| agent_named(host.name())).map(|agent| agent.name);
     let manner = Manner { explain: arguments.explain, asked_by, ..Manner::default() };
     let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
-    let world = world_in(told.map(Path::new));
+    let context = context_in(told.map(Path::new));
     let Some(host) = arguments.from else {
         let request = request?;
-        let outcome = match world {
-            Ok(world) => dispatch(&request.event, manner, world, output)?,
+        let outcome = match context {
+            Ok(context) => dispatch(&request.event, manner, context, output)?,
             Err(failure) => without_folder(&request.event, &failure, output),
         };
         output.json(&super::to_json(&outcome))?;
@@ -75,9 +75,9 @@ pub(crate) fn run<'a>(
         Ok(request) => {
             let agent = agent_named(host.name());
             // Who reads the settings of another agent asks in its name.
-            let asker = world.as_ref().ok().zip(agent).map(|(world, agent)| (asker_of(agent, world), world));
-            if let Some((asker, world)) = asker.filter(|_| request.event.text("eventName") != Some(TEST_EVENT)) {
-                remember_fired(asker, world);
+            let asker = context.as_ref().ok().zip(agent).map(|(context, agent)| (asker_of(agent, context), context));
+            if let Some((asker, context)) = asker.filter(|_| request.event.text("eventName") != Some(TEST_EVENT)) {
+                remember_fired(asker, context);
             }
             let number = agent.and_then(|agent| agent.number(&request));
             let manner = Manner {
@@ -86,15 +86,15 @@ pub(crate) fn run<'a>(
                 deaf: agent.filter(|agent| !agent.hears_refusals(&request)).map(|agent| agent.title),
                 ..manner
             };
-            let verdict = match world {
-                Ok(world) => {
+            let verdict = match context {
+                Ok(context) => {
                     let files = agent.map(|agent| agent.file_events(&request)).unwrap_or_default();
                     // Nothing can be refused any more about a file that was changed.
                     let told = Manner { deaf: agent.map(|agent| agent.title), ..manner };
                     // What keeps an event from being judged is told of the call itself.
-                    let told = files.iter().filter_map(|file| dispatch(file, told, world, output).ok());
+                    let told = files.iter().filter_map(|file| dispatch(file, told, context, output).ok());
                     let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
-                    let judged = dispatch(&request.event, manner, world, output);
+                    let judged = dispatch(&request.event, manner, context, output);
                     told.then(judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict))
                 }
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
@@ -185,25 +185,31 @@ fn nameless() -> Request {
 pub(crate) fn dispatch(
     event: &Event,
     manner: Manner<'_>,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Result<Outcome, Failure> {
     let asked_by = manner.asked_by;
     let app = if manner.explain {
-        let mut options = LoadOptions::short(world);
+        let mut options = LoadOptions::short(context);
         options.asked_by = asked_by;
-        App::load_with(world, Positions::OnDemand, options)
+        App::load_with(context, Positions::OnDemand, options)
     } else {
-        App::load_for(world, event, asked_by)
+        App::load_for(context, event, asked_by)
     };
-    Ok(through(app?, event, manner, world, output))
+    Ok(through(app?, event, manner, context, output))
 }
 
 /// Passes an event through the hooks of an engine that is not needed any more.
-pub(super) fn through(app: App, event: &Event, manner: Manner<'_>, world: &World, output: &mut Output) -> Outcome {
-    world.tell_notices(output);
+pub(super) fn through(
+    app: App,
+    event: &Event,
+    manner: Manner<'_>,
+    context: &AppContext,
+    output: &mut Output,
+) -> Outcome {
+    context.tell_notices(output);
     app.tell_problems(output);
-    details::tell_files(&app, world, output);
+    details::tell_files(&app, context, output);
     let timed = timed(event);
     let turn = match manner {
         Manner { number: Some(number), explain: false, deadline, .. } => app.turn(&timed, number, deadline),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, World, git_hook};
+use ollm_app::{App, AppContext, git_hook};
 use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
@@ -62,11 +62,11 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
     State { trust, digest, group_digest: None, off, unready: hook.broken.clone().or(unready) }
 }
 
-pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::Always)?;
-    world.tell_notices(output);
+pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(context, Positions::Always)?;
+    context.tell_notices(output);
     let hook = app.hook(id)?;
-    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), world) {
+    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), context) {
         output.tell(&note);
     }
     let hooks = match &hook.spec.group {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ollm_app::{App, World, approximately, refuse_agents, switch_name};
+use ollm_app::{App, AppContext, approximately, refuse_agents, switch_name};
 use ollm_catalog::Positions;
 use ollm_protocol::{Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
@@ -12,10 +12,15 @@ use crate::arguments::hook::SwitchArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
-pub(super) fn run(on: bool, arguments: &SwitchArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "switch hooks on or off")?;
+pub(super) fn run(
+    on: bool,
+    arguments: &SwitchArguments,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    refuse_agents(context, "switch hooks on or off")?;
     let limit = arguments.limit.as_deref().map(limit).transpose()?;
-    let app = App::load(world, Positions::OnDemand)?;
+    let app = App::load(context, Positions::OnDemand)?;
     let hooks = arguments.ids.iter().map(|id| app.hook(id)).collect::<Result<Vec<_>, _>>()?;
     if let Some(hook) = hooks.iter().find(|hook| hook.spec.source == Source::Policy) {
         return Err(required(hook));
@@ -24,7 +29,7 @@ pub(super) fn run(on: bool, arguments: &SwitchArguments, world: &World, output: 
     let until = limit.and_then(|limit| now.checked_add(limit));
     let changes: Vec<_> =
         hooks.iter().map(|hook| (switch_name(&hook.spec), needed(hook, Switch { on, until }))).collect();
-    set_switches(&world.switches(), &changes, now)
+    set_switches(&context.switches(), &changes, now)
         .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))?;
     let state = if on { "on" } else { "off" };
     let span = limit.map(|limit| format!(" for {}", approximately(limit))).unwrap_or_default();

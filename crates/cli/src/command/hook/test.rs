@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ollm_app::rehearsal::{Rehearsal, sample, sample_named};
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_engine::Status;
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::{DialectError, Event, Hook};
@@ -17,25 +17,25 @@ mod exchange;
 mod golden;
 mod watch;
 
-pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    if arguments.watch { watch::run(arguments, world, output) } else { once(arguments, world, output) }
+pub(super) fn run(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    if arguments.watch { watch::run(arguments, context, output) } else { once(arguments, context, output) }
 }
 
 /// Runs the golden cases of the hooks that `choose` picks.
 pub(crate) fn cases(
-    world: &World,
+    context: &AppContext,
     choose: impl FnOnce(&App) -> Result<Vec<Arc<Hook>>, Failure>,
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let mut stage = Rehearsal::new(world)?;
+    let mut stage = Rehearsal::new(context)?;
     let hooks = choose(&stage.app)?;
     golden::run(&mut stage, &hooks, as_json, output)
 }
 
-fn once(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let mut stage = Rehearsal::new(world)?;
-    world.tell_notices(output);
+fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let mut stage = Rehearsal::new(context)?;
+    context.tell_notices(output);
     let hooks = chosen(&stage.app, arguments)?;
     match hooks.as_slice() {
         [hook] if !arguments.all => {

@@ -1,6 +1,6 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::Positions;
 use ollm_protocol::{Event, EventKind};
 use serde_json::Value;
@@ -12,10 +12,10 @@ use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::output::Output;
 use crate::timeline::timeline;
 
-pub(super) fn run(arguments: &TriggerArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data)
         .map_err(|error| Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}")))?;
-    let mut app = App::load(world, Positions::OnDemand)?;
+    let mut app = App::load(context, Positions::OnDemand)?;
     let hook = app.hook(&arguments.id)?;
     if !hook.events.contains(&EventKind::UserTriggered) {
         let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &TriggerArguments, world: &World, output: &mut Outp
     let _ = app.engine.registry.register(hook.as_ref().clone());
     let name = hook.spec.name.as_str();
     let fields = [("eventName", name.into()), ("data", data), ("source", "user".into())];
-    let outcome = through(app, &Event::new(EventKind::UserTriggered, fields), Manner::default(), world, output);
+    let outcome = through(app, &Event::new(EventKind::UserTriggered, fields), Manner::default(), context, output);
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World, refuse_agents, refuse_approval};
+use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::{Positions, configuration};
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
@@ -21,13 +21,13 @@ mod list;
 
 use group::Target;
 
-pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn approve(arguments: &TrustArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if arguments.list {
-        return list::run(world, arguments.json, output);
+        return list::run(context, arguments.json, output);
     }
-    refuse_approval("hooks", arguments.digest.as_deref(), world)?;
-    let app = App::load(world, Positions::Always)?;
-    world.tell_notices(output);
+    refuse_approval("hooks", arguments.digest.as_deref(), context)?;
+    let app = App::load(context, Positions::Always)?;
+    context.tell_notices(output);
     let digest = arguments.digest.as_deref();
     let way = Way { digest, uncovered: Uncovered::of_flag(arguments.uncovered) };
     if !arguments.all && !arguments.review {
@@ -78,19 +78,19 @@ fn approve_each(targets: Vec<Target>, way: Way<'_>, app: &App, output: &mut Outp
     refused.map_or(Ok(OK), Err)
 }
 
-pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "change approvals")?;
+pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "change approvals")?;
     if all {
-        let variable = |name: &str| world.variable(name);
-        let (config, _) = configuration(&world.places, &variable, &world.overrides, Positions::OnDemand);
-        let trust = world.trust(&config);
+        let variable = |name: &str| context.variable(name);
+        let (config, _) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+        let trust = context.trust(&config);
         let removed = trust.withdraw_all().map_err(|error| review::unchanged(&error))?;
         output.tell(&format!("{removed} approvals are withdrawn"));
-        tell_floor(&trust, world, output);
+        tell_floor(&trust, context, output);
         return Ok(OK);
     }
-    let app = App::load(world, Positions::OnDemand)?;
-    world.tell_notices(output);
+    let app = App::load(context, Positions::OnDemand)?;
+    context.tell_notices(output);
     let trust = &app.engine.trust;
     let (mut keys, mut said) = (Vec::new(), Vec::new());
     for id in ids {
@@ -120,7 +120,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
         output.tell(line);
     }
     if removed > 0 {
-        tell_floor(trust, world, output);
+        tell_floor(trust, context, output);
     }
     Ok(OK)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ollm_app::servers::Servers;
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::{
     Problem, ServerEditError, ServerSnippet, Severity, add_server, check_server, is_toml_snippet, remove_server,
     servers_from_json, servers_from_toml, servers_from_yaml, settings_file, unfenced,
@@ -22,13 +22,13 @@ const UNNAMED: &str = "the server needs a name";
 /// Keys whose values are times.
 const TIMES: &[&str] = &["timeout", "toolTimeout", "tool_timeout"];
 
-pub(super) fn add(arguments: &AddArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn add(arguments: &AddArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     // What the user declares needs no approval, so an agent that could add servers could start anything.
-    refuse_agents(world, "add servers")?;
-    world.tell_notices(output);
+    refuse_agents(context, "add servers")?;
+    context.tell_notices(output);
     let snippet = understand(arguments)?;
-    let path = file(world, arguments.project)?;
-    let servers = Servers::load(world)?;
+    let path = file(context, arguments.project)?;
+    let servers = Servers::load(context)?;
     for (name, declaration) in &snippet {
         check(name, declaration, output)?;
         if let Some(known) = servers.all.iter().find(|known| known.spec.name == *name) {
@@ -47,15 +47,15 @@ pub(super) fn add(arguments: &AddArguments, world: &World, output: &mut Output) 
     Ok(OK)
 }
 
-pub(super) fn remove(name: &str, project: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "remove servers")?;
-    world.tell_notices(output);
-    let path = file(world, project)?;
+pub(super) fn remove(name: &str, project: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "remove servers")?;
+    context.tell_notices(output);
+    let path = file(context, project)?;
     if remove_server(&path, name).map_err(unwritten)? {
         output.tell(&format!("server `{name}` is taken out of {}", path.display()));
         return Ok(OK);
     }
-    let servers = Servers::load(world)?;
+    let servers = Servers::load(context)?;
     let known = servers.find(name)?;
     let place = &known.spec.origin;
     let failure = Failure::new(
@@ -66,7 +66,7 @@ pub(super) fn remove(name: &str, project: bool, world: &World, output: &mut Outp
         let name = shell_word(&bundle.extension);
         return Err(failure.hint(format!("`ollm ext disable {name}` switches the extension off that it is part of")));
     }
-    Err(match settings_file(&world.places, true) {
+    Err(match settings_file(&context.places, true) {
         Some(file) if file == place.file => {
             failure.hint(format!("`ollm mcp remove {} --project` removes it", shell_word(name)))
         }
@@ -174,11 +174,11 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
     }
 }
 
-fn file(world: &World, project: bool) -> Result<PathBuf, Failure> {
+fn file(context: &AppContext, project: bool) -> Result<PathBuf, Failure> {
     if !project {
-        world.need_home()?;
+        context.need_home()?;
     }
-    settings_file(&world.places, project).ok_or_else(|| {
+    settings_file(&context.places, project).ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no project here").hint("change into a folder with .git or .ollm in it")
     })
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use ollm_app::servers::{DeclaredServer, Live, Servers, taken, told};
-use ollm_app::{Notices, World};
+use ollm_app::{AppContext, Notices};
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     tool_names, write_result,
@@ -23,13 +23,13 @@ use crate::output::Output;
 /// More of a schema is not shown.
 const LONGEST_SCHEMA: usize = 1 << 10;
 
-pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &CallArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let args = match arguments.args.as_deref() {
         Some("-") => object(Some(&read_input()?))?,
         text => object(text)?,
     };
     let timeout = arguments.timeout.as_deref().map(time).transpose()?;
-    let servers = Servers::load(world)?;
+    let servers = Servers::load(context)?;
     let meant = named(arguments, &servers);
     servers.tell_problems_of(meant.as_ref().map_or(arguments.server.as_str(), |(server, _)| server), output);
     let (server, tool) = meant?;
@@ -50,7 +50,7 @@ fn call(
         let tool = fitting(tool, &call.args, known, live, output)?;
         let answer = ask(live, server, Call { tool: tool.clone(), ..call }, output);
         let taken = take(answer, &tool, &known.offers(&live.listed(server)))?;
-        Ok((taken, live.spill(servers.world, server)))
+        Ok((taken, live.spill(servers.context, server)))
     })?;
     if taken.result.is_error && taken.notes.is_empty() {
         output.tell(&format!("server `{server}`, tool `{tool}`: it says that it failed"));

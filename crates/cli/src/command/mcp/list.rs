@@ -1,7 +1,7 @@
 //! `ollm mcp list`: every server there is, without starting any.
 
 use ollm_app::servers::{DeclaredServer, Servers};
-use ollm_app::{ErrorKind, World};
+use ollm_app::{AppContext, ErrorKind};
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
@@ -9,15 +9,15 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(context)?;
     let rows: Vec<Row<'_>> = servers.all.iter().map(|known| Row::resting(known, &servers)).collect();
     if as_json {
         servers.tell_problems(output);
         output.pretty_json(&rows.iter().map(Row::entry).collect())?;
         return Ok(super::code(&servers));
     }
-    world.tell_notices(output);
+    context.tell_notices(output);
     output.text(&table(&rows))?;
     for problem in servers.problems() {
         output.explain(&problem::render(problem));

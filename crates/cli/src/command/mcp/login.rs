@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ollm_app::servers::{DeclaredServer, Servers, tokens};
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Oauth, Wanted, log_out};
 use ollm_protocol::units;
@@ -20,15 +20,15 @@ use crate::output::{Output, is_terminal};
 /// How long a person may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "log in to servers")?;
+pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "log in to servers")?;
     let patience = match arguments.timeout.as_deref() {
         None => PATIENCE,
         Some(text) => units::duration(text)
             .filter(|time| !time.is_zero())
             .ok_or_else(|| Failure::usage(format!("--timeout must be a time such as 90s, not {text}")))?,
     };
-    let servers = Servers::load(world)?;
+    let servers = Servers::load(context)?;
     servers.tell_problems(output);
     let known = servers.find(&arguments.name)?;
     // Where it says one logs in decides where the person is led: that is trusted like a start.
@@ -41,19 +41,19 @@ pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output
     let wanted = Wanted { oauth: Oauth { scopes, ..declared.oauth }, exact, ..declared };
     let failed = |error: LoginError| failed(known, &error, wanted.oauth.client_secret.as_deref());
     let began = Instant::now();
-    let login = Login::begin(&wanted, &file(world), patience).map_err(failed)?;
-    show(&login, arguments, world, output);
+    let login = Login::begin(&wanted, &file(context), patience).map_err(failed)?;
+    show(&login, arguments, context, output);
     let pasted = || if is_terminal() { typed() } else { None };
     let left = patience.saturating_sub(began.elapsed());
     let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(failed)?;
     told(known, &grant, arguments.json, output)
 }
 
-pub(super) fn out(name: &str, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "log out of servers")?;
-    let servers = Servers::load(world)?;
+pub(super) fn out(name: &str, as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "log out of servers")?;
+    let servers = Servers::load(context)?;
     let known = servers.find(name)?;
-    let forgotten = log_out(&wanted(known, &servers)?, &file(world));
+    let forgotten = log_out(&wanted(known, &servers)?, &file(context));
     let said = match &forgotten {
         Ok(Some(grant)) => format!("server `{name}`: logged out at {}", grant.issuer),
         Ok(None) => format!("server `{name}`: nobody was logged in"),
@@ -69,8 +69,8 @@ pub(super) fn out(name: &str, as_json: bool, world: &World, output: &mut Output)
     Ok(if forgotten.is_err() { Kind::Environment as u8 } else { OK })
 }
 
-fn file(world: &World) -> PathBuf {
-    tokens(world)
+fn file(context: &AppContext) -> PathBuf {
+    tokens(context)
 }
 
 /// Where to log in and as whom, as it is declared.
@@ -80,7 +80,7 @@ fn wanted(known: &DeclaredServer, servers: &Servers<'_>) -> Result<Wanted, Failu
         return Err(Failure::new(Kind::Configuration, problem.to_string()));
     }
     let oauth = spec.oauth.clone().unwrap_or_default();
-    Ok(Wanted { url: address(spec)?, oauth, exact: false, network: servers.world.network.clone() })
+    Ok(Wanted { url: address(spec)?, oauth, exact: false, network: servers.context.network.clone() })
 }
 
 /// Where the server is; one that we start knows us already.
@@ -101,10 +101,10 @@ fn address(spec: ServerSpec) -> Result<String, Failure> {
     }
 }
 
-fn show(login: &Login, arguments: &LoginArguments, world: &World, output: &mut Output) {
+fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output: &mut Output) {
     let page = login.page();
     output.tell(&format!("server `{}` lets {} say who you are", arguments.name, login.issuer()));
-    let opened = !arguments.no_browser && is_terminal() && open::browser(&page.url, world.search_path());
+    let opened = !arguments.no_browser && is_terminal() && open::browser(&page.url, context.search_path());
     output.tell(&if opened {
         format!("a browser opens this page of {}; if none does, open it yourself:", page.host)
     } else {

@@ -1,6 +1,6 @@
 //! `ollm mcp logs`: what a server said on its standard error, in the conversations that run or when it last ran.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::{Servers, log_file};
 use ollm_store::{escape_for_people, read_bounded};
@@ -11,14 +11,14 @@ use crate::output::{Output, shown};
 
 const LARGEST_LOG: u64 = 1 << 20;
 
-pub(super) fn run(server: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+pub(super) fn run(server: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(context)?;
     let known = servers.find(server)?;
-    let Found { chats, troubles } = ask(world, ControlCommand::Logs, std::slice::from_ref(&known.spec.name));
+    let Found { chats, troubles } = ask(context, ControlCommand::Logs, std::slice::from_ref(&known.spec.name));
     for trouble in &troubles {
         output.tell(trouble);
     }
-    let path = log_file(world, known);
+    let path = log_file(context, known);
     let bytes = read_bounded(&path, LARGEST_LOG).map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
     let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     if as_json {

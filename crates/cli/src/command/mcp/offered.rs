@@ -1,6 +1,6 @@
 //! `ollm mcp resources` and `prompts`: what a server has to read, and what it suggests to ask.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::servers::{Live, Servers};
 use ollm_mcp::{CallError, CallErrorKind};
 use ollm_store::escape_for_people;
@@ -26,11 +26,11 @@ pub(super) fn run(
     sort: Sort,
     server: &str,
     (named, args): (Option<String>, Map<String, Value>),
-    world: &World,
+    context: &AppContext,
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+    let servers = Servers::load(context)?;
     servers.tell_problems(output);
     let outcome = with_server(&servers, server, output, |live, _, output| {
         let Some(name) = named else { return list(sort, live, server, as_json, output) };

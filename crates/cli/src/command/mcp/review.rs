@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ollm_app::servers::{Servers, WaitingTool, reason, waiting_digest};
-use ollm_app::{World, refuse_approval};
+use ollm_app::{AppContext, refuse_approval};
 use ollm_trust::changed_lines;
 use serde_json::{Value, json};
 
@@ -14,16 +14,16 @@ use crate::output::Output;
 pub(super) fn run(
     name: &str,
     digest: Option<&str>,
-    world: &World,
+    context: &AppContext,
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     // Looking approves nothing.
     if !as_json {
-        refuse_approval("tools", digest, world)?;
+        refuse_approval("tools", digest, context)?;
     }
-    world.need_home()?;
-    let servers = Servers::load(world)?;
+    context.need_home()?;
+    let servers = Servers::load(context)?;
     servers.tell_problems_of(name, output);
     let Some(tools) = servers.find(name)?.review() else {
         output.tell(&format!("server `{name}` is the user's own; its tools need no review"));

@@ -3,7 +3,7 @@
 
 use ollm_app::control::ControlCommand;
 use ollm_app::servers::{DeclaredServer, Servers, cache, remarks};
-use ollm_app::{ErrorKind, World};
+use ollm_app::{AppContext, ErrorKind};
 use ollm_mcp::{CallError, ServerState, ServerStatus};
 
 use super::list::{Row, table};
@@ -11,24 +11,24 @@ use super::stop::order;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
-pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(context)?;
     try_all(&servers, names, as_json, output)
 }
 
 /// Restarts the servers of the conversations that run; where none does, forgets what was known and tries anew.
-pub(super) fn again(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+pub(super) fn again(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(context)?;
     servers.chosen(names)?;
-    if let Some(code) = order(ControlCommand::Restart, names, world, as_json, output)? {
+    if let Some(code) = order(ControlCommand::Restart, names, context, as_json, output)? {
         return Ok(code);
     }
     output.tell("no conversation with servers runs in this project; the servers are tried anew instead");
     for digest in servers.chosen(names)?.iter().filter_map(|known| known.key.as_ref()) {
-        let forgotten = cache(world).forget(digest);
+        let forgotten = cache(context).forget(digest);
         forgotten.map_err(|error| Failure::new(Kind::Environment, format!("nothing was forgotten: {error}")))?;
     }
-    let servers = Servers::load(world)?;
+    let servers = Servers::load(context)?;
     try_all(&servers, names, as_json, output)
 }
 

@@ -1,6 +1,6 @@
 //! `ollm mcp status`: how servers are declared, and how they are in the conversations that run.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::Servers;
 use serde_json::{Value, json};
@@ -10,11 +10,11 @@ use super::list::{Row, table};
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
-pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(context)?;
     servers.tell_problems(output);
     let rows: Vec<Row<'_>> = servers.chosen(names)?.iter().map(|known| Row::resting(known, &servers)).collect();
-    let Found { chats, troubles } = ask(world, ControlCommand::Status, names);
+    let Found { chats, troubles } = ask(context, ControlCommand::Status, names);
     for trouble in &troubles {
         output.tell(trouble);
     }

@@ -2,16 +2,16 @@
 
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::Servers;
-use ollm_app::{World, refuse_agents};
+use ollm_app::{AppContext, refuse_agents};
 use serde_json::{Value, json};
 
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 
-pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(context)?;
     servers.chosen(names)?;
-    if let Some(code) = order(ControlCommand::Stop, names, world, as_json, output)? {
+    if let Some(code) = order(ControlCommand::Stop, names, context, as_json, output)? {
         return Ok(code);
     }
     output.tell("there is nothing to stop: no `ollm chat` or `ollm run` with servers runs in this project");
@@ -25,12 +25,12 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
 pub(super) fn order(
     deed: ControlCommand,
     names: &[String],
-    world: &World,
+    context: &AppContext,
     as_json: bool,
     output: &mut Output,
 ) -> Result<Option<u8>, Failure> {
-    refuse_agents(world, "stop servers of a conversation")?;
-    let Found { chats, troubles } = ask(world, deed, names);
+    refuse_agents(context, "stop servers of a conversation")?;
+    let Found { chats, troubles } = ask(context, deed, names);
     for trouble in &troubles {
         output.tell(trouble);
     }

@@ -1,6 +1,6 @@
 //! `ollm mcp tools`: the tools of all servers in one list.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Servers, remarks};
 use ollm_mcp::{Offers, ServerState};
 use ollm_store::one_line;
@@ -16,11 +16,11 @@ const GIST: usize = 80;
 pub(super) fn run(
     names: &[String],
     refresh: bool,
-    world: &World,
+    context: &AppContext,
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
+    let servers = Servers::load(context)?;
     servers.tell_problems(output);
     let chosen = servers.chosen(names)?;
     let (lists, code) = gather(&servers, &chosen, refresh, output)?;

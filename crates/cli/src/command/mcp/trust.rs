@@ -1,7 +1,7 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
 use ollm_app::servers::{DeclaredServer, Servers};
-use ollm_app::{App, World, refuse_agents, refuse_approval};
+use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::Positions;
 use ollm_protocol::Source;
 use ollm_shell::shell_word;
@@ -17,13 +17,13 @@ pub(super) fn approve(
     name: &str,
     digest: Option<&str>,
     uncovered: Uncovered,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    refuse_approval("servers", digest, world)?;
-    world.need_home()?;
-    let servers = Servers::load(world)?;
-    world.tell_notices(output);
+    refuse_approval("servers", digest, context)?;
+    context.need_home()?;
+    let servers = Servers::load(context)?;
+    context.tell_notices(output);
     let known = servers.find(name)?;
     if known.trust == Standing::Approved {
         // Whoever names a digest counts on it, also where nothing is left to approve.
@@ -41,7 +41,7 @@ pub(super) fn approve(
     if let Some(bundle) = &known.bundle {
         return Err(part_of(name, &bundle.extension));
     }
-    let proposal = servers.trust.propose(&*known.spec, &world.trust_context());
+    let proposal = servers.trust.propose(&*known.spec, &context.trust_context());
     let proposal = proposal
         .map_err(|why| Failure::new(Kind::Environment, format!("server `{name}` cannot be approved: {why}")))?;
     let proposal = uncovered.applied(proposal);
@@ -49,20 +49,20 @@ pub(super) fn approve(
         Some(named) => check_digest(name, &proposal.identity.digest, named)?,
         None => ask_person(known, &proposal, &servers, output)?,
     }
-    let approved = servers.trust.approve(&*known.spec, &proposal, Term::Always, &world.trust_context());
+    let approved = servers.trust.approve(&*known.spec, &proposal, Term::Always, &context.trust_context());
     approved.map_err(|error| review::unapproved(&format!("server `{name}`"), error))?;
     output.tell(&format!("server `{name}` is approved as {}", proposal.identity.digest));
     Ok(OK)
 }
 
-pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "change approvals")?;
-    let servers = Servers::load(world)?;
-    world.tell_notices(output);
+pub(super) fn withdraw(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "change approvals")?;
+    let servers = Servers::load(context)?;
+    context.tell_notices(output);
     for name in names {
         let known = servers.find(name)?;
         if let Some(bundle) = &known.bundle {
-            withdraw_extension(name, &bundle.extension, world, output)?;
+            withdraw_extension(name, &bundle.extension, context, output)?;
             continue;
         }
         let spec = &known.spec;
@@ -85,8 +85,8 @@ fn part_of(name: &str, extension: &str) -> Failure {
 }
 
 /// Withdraws the approval of all that a server came with.
-fn withdraw_extension(name: &str, extension: &str, world: &World, output: &mut Output) -> Result<(), Failure> {
-    let app = App::load(world, Positions::OnDemand)?;
+fn withdraw_extension(name: &str, extension: &str, context: &AppContext, output: &mut Output) -> Result<(), Failure> {
+    let app = App::load(context, Positions::OnDemand)?;
     let removed = app.extensions.get(extension).map(|found| revoke(found, &app)).transpose()?.unwrap_or_default();
     let said = if removed { "is no longer approved" } else { "was not approved" };
     output.tell(&format!("server `{name}` is part of the extension `{extension}`, which {said}"));

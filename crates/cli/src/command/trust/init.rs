@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ollm_app::{UnlockedKey, World, refuse_agents};
+use ollm_app::{AppContext, UnlockedKey, refuse_agents};
 use ollm_catalog::{Config, Edit, PolicyFile, change_config, check_config_target};
 use ollm_protocol::Layer;
 use ollm_trust::{ApprovalKey, Approvals, Trust};
@@ -15,35 +15,35 @@ use crate::command::review::{nobody_to_ask, show, unchanged};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, is_terminal};
 
-pub(super) fn run(world: &World, output: &mut Output) -> Result<u8, Failure> {
-    refuse_agents(world, "make or use the key for approvals")?;
-    world.need_home()?;
+pub(super) fn run(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(context, "make or use the key for approvals")?;
+    context.need_home()?;
     if !is_terminal() {
         return Err(nobody_to_ask("no key was made").hint("run it yourself, in a terminal"));
     }
-    let config = config(world, output)?;
-    let demanded = config.approval_key(&world.places);
-    check_config_target(&world.places, Layer::User).map_err(refused)?;
-    let (found, trouble) = Approvals::load(&world.approvals(), None);
+    let config = config(context, output)?;
+    let demanded = config.approval_key(&context.places);
+    check_config_target(&context.places, Layer::User).map_err(refused)?;
+    let (found, trouble) = Approvals::load(&context.approvals(), None);
     if let Some(trouble) = trouble {
         return Err(Failure::new(Kind::Environment, trouble.to_string()));
     }
     let approvals = found.clone().lasting();
     approve_all(&approvals, found.list().len() - approvals.list().len(), output)?;
-    let key = key(demanded.as_ref(), world)?;
+    let key = key(demanded.as_ref(), context)?;
     let line = key.public()?;
-    let trust = sign(key, &line, demanded.clone(), &approvals, &config, world)?;
+    let trust = sign(key, &line, demanded.clone(), &approvals, &config, context)?;
     if demanded.is_none() {
         let edit = json!(line);
-        change_config(&world.places, Layer::User, "hooks.approvalKey", Edit::Value(&edit)).map_err(refused)?;
-        output.tell(&format!("`hooks.approvalKey` is set in {}", world.places.config().display()));
+        change_config(&context.places, Layer::User, "hooks.approvalKey", Edit::Value(&edit)).map_err(refused)?;
+        output.tell(&format!("`hooks.approvalKey` is set in {}", context.places.config().display()));
     }
     let serial = trust.counting().serial();
     let (count, are) = counted(approvals.list().len());
     output.tell(&format!("{count} {are} signed, with serial {serial}"));
     output.tell("every approval asks for the passphrase from now on; nobody can reset it");
     if !demanded.is_some_and(|key| key.by_policy) {
-        output.text(&wall(&line, serial, world))?;
+        output.text(&wall(&line, serial, context))?;
     }
     Ok(OK)
 }
@@ -77,10 +77,10 @@ fn counted(approvals: usize) -> (String, &'static str) {
 }
 
 /// The key that is there, or a new one.
-fn key(demanded: Option<&ApprovalKey>, world: &World) -> Result<UnlockedKey, Failure> {
-    let file = world.secret_key();
+fn key(demanded: Option<&ApprovalKey>, context: &AppContext) -> Result<UnlockedKey, Failure> {
+    let file = context.secret_key();
     if file.symlink_metadata().is_ok() {
-        return Ok(UnlockedKey::ask(world)?);
+        return Ok(UnlockedKey::ask(context)?);
     }
     if let Some(key) = demanded {
         let message = format!("hooks.approvalKey is set ({}), but {} is not there", key.origin, file.display());
@@ -93,7 +93,7 @@ fn key(demanded: Option<&ApprovalKey>, world: &World) -> Result<UnlockedKey, Fai
     if first != second {
         return Err(Failure::new(Kind::Usage, "those are two different passphrases; no key was made"));
     }
-    Ok(UnlockedKey::create(&first, world)?)
+    Ok(UnlockedKey::create(&first, context)?)
 }
 
 /// Signs the list with exactly these approvals.
@@ -103,12 +103,12 @@ fn sign(
     demanded: Option<ApprovalKey>,
     approvals: &Approvals,
     config: &Config,
-    world: &World,
+    context: &AppContext,
 ) -> Result<Trust, Failure> {
-    let mut trust = world.trust(config);
+    let mut trust = context.trust(config);
     let floor = config.fixed("hooks.approvalSerial").and_then(|setting| setting.value.as_u64()).unwrap_or_default();
     let fresh = || {
-        let origin = world.places.config().display().to_string();
+        let origin = context.places.config().display().to_string();
         ApprovalKey { line: line.to_owned(), origin, by_policy: false, floor }
     };
     trust.demand_signature(Some(demanded.unwrap_or_else(fresh)));
@@ -118,8 +118,8 @@ fn sign(
 }
 
 /// How root makes it binding.
-fn wall(line: &str, serial: u64, world: &World) -> String {
-    let policy = world.places.policy.clone().unwrap_or_else(PolicyFile::of_system);
+fn wall(line: &str, serial: u64, context: &AppContext) -> String {
+    let policy = context.places.policy.clone().unwrap_or_else(PolicyFile::of_system);
     let (file, folder) = (policy.path.display(), policy.folder().display());
     let what = "Who can write your files can also remove the key from them. It binds them once root has it:\n";
     let (key, floor) = (format!("approvalKey: {line}"), floor_line(serial));

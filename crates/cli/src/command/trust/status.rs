@@ -1,6 +1,6 @@
 //! `ollm trust status`: which key approvals must be signed with, whether they are, and what the machine's policy fixes.
 
-use ollm_app::World;
+use ollm_app::AppContext;
 use ollm_catalog::{Config, Setting};
 use ollm_trust::{ApprovalKey, Approvals};
 use serde_json::{Value, json};
@@ -25,10 +25,10 @@ struct Status {
     trouble: Option<String>,
 }
 
-pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let config = config(world, output)?;
-    let trust = world.trust(&config);
-    let (listed, _) = Approvals::load(&world.approvals(), None);
+pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let config = config(context, output)?;
+    let trust = context.trust(&config);
+    let (listed, _) = Approvals::load(&context.approvals(), None);
     let status = Status {
         key: trust.key().cloned(),
         serial: listed.serial(),
@@ -39,9 +39,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     };
     let code = if status.trouble.is_some() { FINDING } else { OK };
     if as_json {
-        output.pretty_json(&status.to_json(&config, world))?;
+        output.pretty_json(&status.to_json(&config, context))?;
     } else {
-        output.text(&status.text(&config, world))?;
+        output.text(&status.text(&config, context))?;
     }
     Ok(code)
 }
@@ -52,9 +52,9 @@ impl Status {
         (self.key.is_some() && self.trouble.is_none()).then(|| floor_line(self.serial))
     }
 
-    fn to_json(&self, config: &Config, world: &World) -> Value {
+    fn to_json(&self, config: &Config, context: &AppContext) -> Value {
         let key = self.key.as_ref();
-        let policy = world.places.policy.as_ref().map(|policy| {
+        let policy = context.places.policy.as_ref().map(|policy| {
             let fixed: Vec<Value> =
                 config.policy().iter().map(|one| json!({"key": one.path, "value": one.value})).collect();
             json!({"file": shown(&policy.path), "exists": policy.path.exists(), "fixed": fixed})
@@ -75,7 +75,7 @@ impl Status {
         })
     }
 
-    fn text(&self, config: &Config, world: &World) -> String {
+    fn text(&self, config: &Config, context: &AppContext) -> String {
         let mut rows: Vec<(&str, String)> = Vec::new();
         match &self.key {
             None => rows.push(("key", "none: approvals need no signature; `ollm trust init` makes a key".to_owned())),
@@ -93,7 +93,7 @@ impl Status {
             }
         }
         rows.push(("approvals", format!("{} of {} count", self.counting, self.listed)));
-        if let Some(policy) = &world.places.policy {
+        if let Some(policy) = &context.places.policy {
             let missing = if policy.path.exists() { "" } else { " (not there)" };
             rows.push(("policy", format!("{}{missing}", policy.path.display())));
             let fixed = |one: &Setting| ("fixed", format!("{} = {}", one.path, one.value));

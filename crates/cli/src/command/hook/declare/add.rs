@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::edit::Owner;
 use ollm_catalog::{Form, Positions, edit};
 use ollm_protocol::dialect::{by_spelling, event_named};
@@ -21,14 +21,14 @@ const INTERPRETERS: &[(&str, &str)] =
 
 pub(in crate::command::hook) fn run(
     arguments: &AddArguments,
-    world: &World,
+    context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    refuse(world)?;
+    refuse(context)?;
     event_named(&arguments.event)?;
-    let app = App::load(world, Positions::OnDemand)?;
-    let folder = folder(arguments.project, world)?;
-    let script = found(&arguments.path, &folder, world)?;
+    let app = App::load(context, Positions::OnDemand)?;
+    let folder = folder(arguments.project, context)?;
+    let script = found(&arguments.path, &folder, context)?;
     let name = name(arguments, &script);
     let layer = if arguments.project { Layer::Workspace } else { Layer::User };
     if let Some(taken) = app.hooks().iter().find(|hook| hook.spec.name == name && hook.spec.layer == layer) {
@@ -47,8 +47,8 @@ pub(in crate::command::hook) fn run(
 }
 
 /// The script where the person sees it: in the folder of the hooks, or from where they are.
-fn found(path: &Path, folder: &Path, world: &World) -> Result<PathBuf, Failure> {
-    let places = [folder.join(path), world.cwd.join(path)];
+fn found(path: &Path, folder: &Path, context: &AppContext) -> Result<PathBuf, Failure> {
+    let places = [folder.join(path), context.cwd.join(path)];
     places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
         Failure::usage(format!("there is no file {} in {} or here", path.display(), folder.display()))
             .hint("`ollm hook new NAME` writes a hook that works")

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ollm_app::{App, World};
+use ollm_app::{App, AppContext};
 use ollm_catalog::Positions;
 
 use super::{chosen, once};
@@ -15,15 +15,15 @@ use crate::output::Output;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Never ends by itself.
-pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let mut files = Vec::new();
     loop {
         // What was looked at stays: a file that cannot be read now may be mended in place.
-        files.extend(decisive(arguments, world));
+        files.extend(decisive(arguments, context));
         files.sort();
         files.dedup();
         let before = stamps(&files);
-        if let Err(failure) = once(arguments, world, output) {
+        if let Err(failure) = once(arguments, context, output) {
             // What is wrong now may be right after the next change.
             output.failure(&failure);
         }
@@ -35,11 +35,11 @@ pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output)
 }
 
 /// The files that decide what a test shows; new ones show up in their folders.
-fn decisive(arguments: &TestArguments, world: &World) -> Vec<PathBuf> {
-    let mut files = vec![world.places.home.join("hooks")];
-    files.extend(world.places.project.as_ref().map(|project| project.join(".ollm/hooks")));
+fn decisive(arguments: &TestArguments, context: &AppContext) -> Vec<PathBuf> {
+    let mut files = vec![context.places.home.join("hooks")];
+    files.extend(context.places.project.as_ref().map(|project| project.join(".ollm/hooks")));
     files.extend(files.iter().flat_map(|folder| listed(folder)).collect::<Vec<_>>());
-    let app = App::load(world, Positions::OnDemand).ok();
+    let app = App::load(context, Positions::OnDemand).ok();
     let hooks = app.and_then(|app| chosen(&app, arguments).ok()).unwrap_or_default();
     for hook in hooks {
         let spec = &hook.spec;

@@ -20,7 +20,7 @@ const MOST_LINKS: usize = 40;
 
 /// The process's surroundings, read once.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct AppContext {
     /// The variables of the environment.
     pub variables: Vec<(OsString, OsString)>,
     /// The working folder.
@@ -45,9 +45,9 @@ pub struct World {
     pub(crate) oddities: Vec<String>,
 }
 
-impl World {
+impl AppContext {
     /// The surroundings of a process with these variables, in this folder, of the user with this home.
-    pub fn new(variables: Vec<(OsString, OsString)>, cwd: PathBuf, user_home: Option<PathBuf>) -> World {
+    pub fn new(variables: Vec<(OsString, OsString)>, cwd: PathBuf, user_home: Option<PathBuf>) -> AppContext {
         let user_home = user_home.filter(|home| home.is_absolute());
         let own = user_home.as_ref().map_or_else(nowhere, |home| home.join(".ollm"));
         let moved = variables.iter().find(|(name, value)| name == "OLLM_HOME" && !value.is_empty());
@@ -64,7 +64,7 @@ impl World {
         }
         let places = Places { home, user_home, ..Places::default() }.standing_in(&cwd);
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        World {
+        AppContext {
             network: Network::from_variables(value),
             variables,
             cwd,
@@ -80,18 +80,18 @@ impl World {
     }
 
     /// The same, where the command line says something about settings.
-    pub fn with(self, overrides: Overrides) -> World {
-        World { overrides, ..self }
+    pub fn with(self, overrides: Overrides) -> AppContext {
+        AppContext { overrides, ..self }
     }
 
     /// The same in a project that appeared since. None where our own folder was moved to where the project is now: it would
     /// be the project's word.
-    pub fn in_project(&self, project: &Path) -> Option<World> {
+    pub fn in_project(&self, project: &Path) -> Option<AppContext> {
         let usual = self.places.user_home.as_ref().map(|home| home.join(".ollm"));
         if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, project) {
             return None;
         }
-        Some(World { places: self.places.standing_in(project), ..self.clone() })
+        Some(AppContext { places: self.places.standing_in(project), ..self.clone() })
     }
 
     /// The value of a variable that is text.
