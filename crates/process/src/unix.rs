@@ -91,7 +91,7 @@ impl Children {
     /// Says that this process ends with its jobs, before the first of them.
     ///
     /// On Linux their guard is then started at a third of its cost, in our memory, and moves out of it once a job has run for
-    /// two milliseconds. Until then a signal to every process with our command line ends the guard as well, and so does the
+    /// two milliseconds; not where another `Children` started us, whose guard would take ours for us. Until then a signal to every process with our command line ends the guard as well, and so does the
     /// kernel when it ends us for want of memory; the programs themselves still die with us.
     pub fn end_soon(&self) {
         self.ends_soon.store(true, Ordering::Relaxed);
@@ -263,19 +263,21 @@ impl Children {
         start: fn(&Launcher, &Job, &Pipes, &Arc<Guard>) -> Started<T>,
     ) -> Started<(T, Pipes)> {
         let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
-        let guard = self.guard().map_err(|error| (Stage::Guard, error))?;
+        let guard = self.guard(job).map_err(|error| (Stage::Guard, error))?;
         let pipes = Pipes::open().map_err(|error| (Stage::Pipe, error))?;
         let in_time = |pause| started.elapsed() + pause < job.limits.timeout;
         let started = while_busy(in_time, || start(launcher, job, &pipes, &guard))?;
         Ok((started, pipes))
     }
 
-    fn guard(&self) -> io::Result<Arc<Guard>> {
+    fn guard(&self, first: &Job) -> io::Result<Arc<Guard>> {
         let mut guard = lock(&self.guard);
         if let Some(guard) = &*guard {
             return Ok(Arc::clone(guard));
         }
-        let ends_soon = self.ends_soon.load(Ordering::Relaxed);
+        // One that is started by another one of us shows its mark as we do, and must not be ended with us.
+        let is_nested = first.env.iter().any(|(name, _)| name == platform::MARK_VARIABLE);
+        let ends_soon = self.ends_soon.load(Ordering::Relaxed) && !is_nested;
         let started = Guard::start(if ends_soon { GuardMemory::Shared } else { GuardMemory::Own })?;
         *guard = Some(Arc::clone(&started));
         Ok(started)

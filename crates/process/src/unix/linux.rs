@@ -56,6 +56,7 @@ pub use self::entry::run_program;
 pub(super) use self::guard::{Guard, Slot, idle_guards};
 pub(super) use self::guard_process::GuardMemory;
 pub(super) use self::held_signals::HeldSignals;
+pub(super) use self::mark::VARIABLE as MARK_VARIABLE;
 pub(super) use self::reaper::Reaper;
 pub use self::signals::PipeShield;
 pub(super) use self::signals::let_signals_through;

@@ -20,6 +20,9 @@ use super::leader::Leader;
 use super::pipes::Pipes;
 use crate::{End, Job, Stage};
 
+/// The variable by which the guard of the Linux twin finds descendants.
+pub(super) const MARK_VARIABLE: &str = "OLLM_LIFELINE";
+
 /// Stands for what the guard of the Linux twin begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardMemory {

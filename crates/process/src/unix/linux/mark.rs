@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::random;
 
 /// The name of the variable.
-pub(super) const VARIABLE: &str = "OLLM_LIFELINE";
+pub(in crate::unix) const VARIABLE: &str = "OLLM_LIFELINE";
 /// What ends an entry.
 const END: u8 = b',';
 /// Hexadecimal digits of a mark.
