@@ -21,9 +21,13 @@ use crate::error::{AppError, ErrorKind};
 mod baseline;
 mod cause;
 mod git;
+mod notes;
 mod notifier;
+mod project;
 mod rules;
+mod run;
 mod scan;
+mod share;
 
 use baseline::Baseline;
 use cause::{Chain, HookRuns, is_endless};
@@ -31,6 +35,11 @@ use git::GitActivity;
 use notifier::{Notifier, NotifyError, Touched};
 use rules::{IgnoreRules, is_ignore_file};
 use scan::{MOST_FILES, Scan, scan};
+
+pub use notes::FileNote;
+pub use project::ProjectWatch;
+pub use run::{FILE_EVENTS, WatchListener, has_listener, watch_project};
+pub use share::WatchRole;
 
 /// How often everything is compared where the system cannot tell what was touched.
 const POLL: Duration = Duration::from_secs(1);
@@ -75,7 +84,8 @@ pub struct FileWatcher {
 impl FileWatcher {
     /// Watches a project; `home` is our own folder, which is not watched wherever it lies.
     pub fn open(project: &Path, home: &Path) -> Result<FileWatcher, AppError> {
-        let gone = |error: std::io::Error| AppError::new(ErrorKind::Environment, format!("{}: {error}", project.display()));
+        let gone =
+            |error: std::io::Error| AppError::new(ErrorKind::Environment, format!("{}: {error}", project.display()));
         let root = project.canonicalize().map_err(gone)?;
         let inode = fs::metadata(&root).map_err(gone)?.ino();
         let mut watcher = FileWatcher {
@@ -119,7 +129,7 @@ impl FileWatcher {
 
     /// What a person should know, once.
     pub fn take_notices(&mut self) -> Vec<String> {
-        self.notices.extend(self.rules.problems.drain(..));
+        self.notices.append(&mut self.rules.problems);
         let mut notices = std::mem::take(&mut self.notices);
         notices.retain(|notice| self.told.len() < MOST_NOTICES && self.told.insert(notice.clone()));
         notices
@@ -148,7 +158,7 @@ impl FileWatcher {
     /// Looks whether something was touched and has settled; says whether there is something to take. It fails when the
     /// project is gone.
     pub fn look(&mut self, now: Instant) -> Result<bool, AppError> {
-        if !self.is_there(now)? {
+        if !self.exists(now)? {
             return Ok(false);
         }
         let touched = match &self.notifier {
@@ -162,12 +172,49 @@ impl FileWatcher {
             let touched = std::mem::take(&mut self.touched);
             self.sort(touched);
         }
-        Ok(!self.queue.is_empty())
+        Ok(self.has_changes())
     }
 
     /// The next change, if there is one.
     pub fn next_change(&mut self) -> Option<FileChange> {
+        self.next_change_but(&mut |_| false)
+    }
+
+    /// Whether a file may have changed.
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Looks at what was touched without waiting until it has settled.
+    pub(crate) fn look_at_once(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.merge(self.notifier.as_ref().map_or_else(Touched::unknown, Notifier::take_all));
+        self.sort(touched);
+    }
+
+    /// Has everything compared with the next look.
+    pub(crate) fn compare_soon(&mut self) {
+        self.touched.merge(Touched::unknown());
+    }
+
+    /// The next change of a file that may be told now; the others wait.
+    pub(crate) fn next_change_but(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<FileChange> {
+        let mut waiting = BTreeMap::new();
+        let change = self.take_change(waits, &mut waiting);
+        self.queue.append(&mut waiting);
+        change
+    }
+
+    fn take_change(
+        &mut self,
+        waits: &mut dyn FnMut(&Path) -> bool,
+        waiting: &mut BTreeMap<PathBuf, Chain>,
+    ) -> Option<FileChange> {
         while let Some((path, chain)) = self.queue.pop_first() {
+            if waits(&path) {
+                waiting.insert(path, chain);
+                continue;
+            }
             if is_endless(&path, &chain) {
                 self.baseline.absorb(&path);
                 self.notices.push(format!(
@@ -190,9 +237,10 @@ impl FileWatcher {
         self.runs.add(path, &self.chain, from, until);
     }
 
-    /// Takes a file as it is now: whoever changed it has told the hooks.
-    pub fn absorb(&mut self, path: &Path) {
-        if self.baseline.contains(path) || self.is_watched(path) {
+    /// Takes a file as it is now, if it has this stamp or is gone: hooks have heard of it.
+    pub(crate) fn absorb_if(&mut self, path: &Path, key: Option<StatKey>) {
+        let is_ours = self.baseline.contains(path) || self.is_watched(path);
+        if is_ours && notes::key_of(path) == key {
             self.baseline.absorb(path);
         }
     }
@@ -243,7 +291,7 @@ impl FileWatcher {
     }
 
     /// Whether the project is there; one that came back is looked at anew.
-    fn is_there(&mut self, now: Instant) -> Result<bool, AppError> {
+    pub(crate) fn exists(&mut self, now: Instant) -> Result<bool, AppError> {
         let inode = fs::metadata(&self.root).ok().filter(fs::Metadata::is_dir).map(|meta| meta.ino());
         let Some(inode) = inode else {
             if now.saturating_duration_since(*self.absent_since.get_or_insert(now)) < ABSENCE {

@@ -155,7 +155,8 @@ impl Baseline {
         let text = bytes.and_then(|bytes| str::from_utf8(bytes).ok()).filter(|text| !text.contains('\0'));
         let text: Option<Arc<str>> = text.map(Arc::from);
         self.looks += 1;
-        let kept = text.clone().filter(|text| text.len() <= LONGEST_TEXT).map(|text| KeptText { look: self.looks, text });
+        let kept =
+            text.clone().filter(|text| text.len() <= LONGEST_TEXT).map(|text| KeptText { look: self.looks, text });
         if let Some(KeptText { look, text }) = &kept {
             self.kept += text.len();
             self.texts.insert(*look, path.to_owned());

@@ -80,6 +80,11 @@ impl Notifier {
         touched.has_settled(now).then(|| std::mem::take(&mut *touched))
     }
 
+    /// What was touched, settled or not.
+    pub(super) fn take_all(&self) -> Touched {
+        std::mem::take(&mut *self.shared.lock())
+    }
+
     /// Waits until something is touched, at most for so long.
     pub(super) fn wait(&self, patience: Duration) {
         let touched = self.shared.lock();
@@ -117,7 +122,7 @@ impl Shared {
         let mut touched = self.lock();
         match event {
             // Whoever only reads changes nothing, and we read ourselves.
-            Ok(event) if is_read(&event.kind) => return,
+            Ok(event) if is_read(event.kind) => return,
             Ok(event) if !event.need_rescan() => touched.add(event.paths, now),
             // The queue ran over, or the system lost something in another way.
             Ok(_) | Err(_) => touched.lose(now),
@@ -127,7 +132,7 @@ impl Shared {
 }
 
 /// Whether nothing was written. A program that writes through memory shows only when it closes the file.
-fn is_read(kind: &EventKind) -> bool {
+fn is_read(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(kind) if !matches!(kind, AccessKind::Close(AccessMode::Write)))
 }
 
@@ -185,16 +190,16 @@ impl Touched {
 mod tests {
     use super::*;
 
-    fn event(path: &str) -> notify::Result<Event> {
-        Ok(Event::new(EventKind::Any).add_path(path.into()))
+    fn event(path: &str) -> Event {
+        Event::new(EventKind::Any).add_path(path.into())
     }
 
     #[test]
     fn what_is_touched_settles_after_a_quiet_moment() {
         let (shared, now) = (Shared::default(), Instant::now());
         assert!(!shared.lock().has_settled(now));
-        shared.hear(event("a"), now);
-        shared.hear(event("a"), now + QUIET / 2);
+        shared.hear(Ok(event("a")), now);
+        shared.hear(Ok(event("a")), now + QUIET / 2);
         assert!(!shared.lock().has_settled(now + QUIET));
         assert!(shared.lock().has_settled(now + QUIET / 2 + QUIET));
         assert!(shared.lock().paths.contains_key(Path::new("a")));
@@ -204,7 +209,7 @@ mod tests {
     fn what_never_rests_is_looked_at_all_the_same() {
         let (shared, now) = (Shared::default(), Instant::now());
         for step in 0..=1000 {
-            shared.hear(event("a"), now + LONGEST * step / 1000);
+            shared.hear(Ok(event("a")), now + LONGEST * step / 1000);
         }
         assert!(shared.lock().has_settled(now + LONGEST));
         assert_eq!(shared.lock().paths.len(), 1);
@@ -218,7 +223,7 @@ mod tests {
         assert!(lost.lock().is_incomplete && lost.lock().has_settled(now + QUIET));
         let many = Shared::default();
         for number in 0..=MOST {
-            many.hear(event(&number.to_string()), now);
+            many.hear(Ok(event(&number.to_string())), now);
         }
         assert!(many.lock().is_incomplete && many.lock().paths.is_empty());
     }

@@ -123,9 +123,14 @@ fn what_was_told_by_others_is_no_change() {
     fs::remove_file(project.path("b")).unwrap();
     for name in ["a", "b", "new"] {
         let path = project.path(name);
-        project.watcher.absorb(&path);
+        project.watcher.absorb_if(&path, notes::key_of(&path));
     }
     assert_eq!(project.changes(), []);
+    // This one has changed once more since others heard of it.
+    let (path, before) = (project.path("a"), notes::key_of(&project.path("a")));
+    project.write("a", "later");
+    project.watcher.absorb_if(&path, before);
+    assert_eq!(project.changes(), [told(EventKind::FileEdited, "a")]);
 }
 
 #[test]

@@ -56,3 +56,4 @@ mod terminal;
 mod trace;
 mod trust;
 mod trying;
+mod watch;
