@@ -93,7 +93,7 @@ pub use provider::openai::OpenAi;
 pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
-pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
+pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings};
 pub use time::{iso, session_id};
 pub use tool::{ShellSettings, unified_diff};
