@@ -24,6 +24,7 @@ use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, u
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
+use crate::watch::LateEnds;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub struct App {
     pub mcp_tools: Option<Arc<McpTools>>,
     /// What became different in the extensions, where they were known before.
     pub changes: Changes,
+    /// When hooks ended that nobody waited for.
+    pub(crate) late_ends: LateEnds,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
     context: AppContext,
@@ -265,6 +268,7 @@ impl App {
             config,
             mcp_tools: None,
             changes,
+            late_ends: LateEnds::default(),
             kept,
             context: context.clone(),
             unread: stay.refused_by.and_then(|guard| unread_project(&guard, context)),

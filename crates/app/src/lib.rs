@@ -27,6 +27,7 @@ pub mod rehearsal;
 mod reload;
 pub mod scaffold;
 pub mod secrets;
+mod senders;
 pub mod servers;
 pub mod session;
 pub mod trace;
@@ -44,6 +45,7 @@ pub use calls::Turn;
 pub use error::{AppError, ErrorKind};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
+pub use senders::unsent_events;
 
 #[cfg(test)]
 mod tests {

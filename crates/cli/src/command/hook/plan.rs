@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook};
+use ollm_app::{App, AppContext, unsent_events};
 use ollm_catalog::Positions;
 use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
@@ -29,8 +29,8 @@ pub(super) fn run(
     let name = event.name();
     let stages = runnable(stages, &app, &mut skipped);
     let planned = stages.iter().flatten().map(|step| &*step.hook);
-    if let Some(note) = git_hook::waits_in_vain(planned, context) {
-        output.tell(&note);
+    for line in unsent_events(planned, context) {
+        output.tell(&line);
     }
     if as_json {
         return output.pretty_json(&to_json(name, &stages, &skipped));
