@@ -5,6 +5,7 @@
 
 mod approval;
 mod faults;
+mod files;
 mod http;
 mod language;
 mod order;

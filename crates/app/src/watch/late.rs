@@ -8,6 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use ollm_engine::Outcome;
 use ollm_protocol::Source;
 
+use super::cause::Chain;
+
 /// How many ends are remembered.
 const MOST: usize = 4096;
 
@@ -82,6 +84,8 @@ struct LateRun {
     trace_id: String,
     count: usize,
     from: SystemTime,
+    /// What led to the change.
+    chain: Chain,
     deadline: Instant,
 }
 
@@ -91,10 +95,10 @@ impl LateRuns {
     }
 
     /// Takes note of hooks that go on for a file.
-    pub(super) fn add(&mut self, path: &Path, from: SystemTime, run: &HookRun) {
+    pub(super) fn add(&mut self, path: &Path, chain: Chain, from: SystemTime, run: &HookRun) {
         if let HookRun::Late { trace_id, count, timeout } = run {
             let deadline = Instant::now() + *timeout;
-            let run = LateRun { trace_id: trace_id.clone(), count: *count, from, deadline };
+            let run = LateRun { trace_id: trace_id.clone(), count: *count, from, chain, deadline };
             self.files.insert(path.to_owned(), run);
         }
     }
@@ -104,14 +108,15 @@ impl LateRuns {
         self.files.contains_key(path)
     }
 
-    /// The files whose hooks have ended since the last time, each with when they ran.
-    pub(super) fn take_ended(&mut self) -> Vec<(PathBuf, SystemTime, SystemTime)> {
+    /// The files whose hooks have ended since the last time, each with what led to it and when they ran.
+    pub(super) fn take_ended(&mut self) -> Vec<(PathBuf, Chain, (SystemTime, SystemTime))> {
         let now = Instant::now();
         let ends = &self.ends;
         let end =
             |run: &LateRun| ends.last(&run.trace_id, run.count).or_else(|| (now >= run.deadline).then(SystemTime::now));
         let ended = self.files.extract_if(|_, run| end(run).is_some());
-        ended.map(|(path, run)| (path, run.from, end(&run).unwrap_or_else(SystemTime::now))).collect()
+        let times = |run: &LateRun| (run.from, end(run).unwrap_or_else(SystemTime::now));
+        ended.map(|(path, run)| (path, run.chain.clone(), times(&run))).collect()
     }
 }
 
@@ -125,13 +130,15 @@ mod tests {
         let (mut runs, path) = (LateRuns::new(ends.clone()), Path::new("/p/a"));
         let from = SystemTime::now();
         let run = HookRun::Late { trace_id: "1".to_owned(), count: 2, timeout: Duration::from_mins(1) };
-        runs.add(path, from, &run);
+        runs.add(path, Chain::default(), from, &run);
         ends.add("1");
         ends.add("2");
         assert!(runs.take_ended().is_empty() && runs.has(path));
         ends.add("1");
         let ended = runs.take_ended();
-        assert!(matches!(ended.as_slice(), [(found, began, end)] if found == path && *began == from && *end >= from));
+        assert!(
+            matches!(ended.as_slice(), [(found, _, (began, end))] if found == path && *began == from && *end >= from)
+        );
         assert!(!runs.has(path));
     }
 
@@ -139,7 +146,7 @@ mod tests {
     fn hooks_that_take_too_long_are_not_waited_for() {
         let (mut runs, path) = (LateRuns::default(), Path::new("/p/a"));
         let run = HookRun::Late { trace_id: "1".to_owned(), count: 1, timeout: Duration::ZERO };
-        runs.add(path, SystemTime::now(), &run);
+        runs.add(path, Chain::default(), SystemTime::now(), &run);
         assert_eq!(runs.take_ended().len(), 1);
     }
 }

@@ -73,8 +73,8 @@ impl ProjectWatch {
     /// is gone.
     pub fn look(&mut self) -> Result<bool, AppError> {
         let now = Instant::now();
-        for (path, from, until) in self.late.take_ended() {
-            self.watcher.hooks_ran(&path, from, until);
+        for (path, chain, times) in self.late.take_ended() {
+            self.watcher.hooks_ran(&path, &chain, times);
         }
         let Some((share, notes)) = &mut self.others else {
             self.watcher.look(now)?;
@@ -124,11 +124,11 @@ impl ProjectWatch {
 
     /// Hooks were told of a change at `from`: what they wrote into the file since is no further change.
     pub fn told(&mut self, change: &FileChange, run: &HookRun, from: SystemTime) {
-        let path = Path::new(&change.path);
+        let (path, chain) = (Path::new(&change.path), self.watcher.chain());
         match run {
             HookRun::None => {}
-            HookRun::Ended => self.watcher.hooks_ran(path, from, SystemTime::now()),
-            HookRun::Late { .. } => self.late.add(path, from, run),
+            HookRun::Ended => self.watcher.hooks_ran(path, &chain, (from, SystemTime::now())),
+            HookRun::Late { .. } => self.late.add(path, chain, from, run),
         }
         if let Some((_, notes)) = self.others.as_ref().filter(|_| self.has_others) {
             notes.add(path);
