@@ -175,9 +175,8 @@ fn is_agent(words: &[String]) -> bool {
     match command(&mut words) {
         // Nothing at all is a chat, too.
         None | Some("run" | "chat" | "emit" | "watch") => true,
-        Some("git-hook") => words.next() == Some("run"),
         Some("session") => words.next() == Some("resume"),
-        Some("skill") => words.next() == Some("run"),
+        Some("git-hook" | "skill") => words.next() == Some("run"),
         Some("ext") => words.next() == Some("test"),
         Some("hook") => matches!(words.next(), Some("run" | "background" | "test" | "trigger")),
         // These start servers, which are other people's programs as well.
