@@ -15,10 +15,11 @@
 //! # The order of events
 //!
 //! ```text
-//! session      = session_start, { turn | user_triggered | custom }, session_end
+//! session      = session_start, { turn | user_triggered | custom | pre_compress, [ post_compress ] }, session_end
 //! turn         = before_agent, work, after_agent, { work, after_agent }
 //! work         = { [ context_overflow, pre_compress, [ post_compress ] ],
 //!                  before_tool_selection, before_model, after_model, { call } }
+//!                a question that was too long is asked once more, in a shorter conversation
 //! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted ], after_tool
 //! ```
 //!
@@ -70,6 +71,7 @@
 struct Readme;
 
 mod cancel;
+mod context;
 mod conversation;
 mod message;
 mod port;
@@ -87,12 +89,14 @@ pub use message::{Arguments, Call, Message};
 pub use port::{
     Approve, Clock, Consent, Decision, Events, HookNote, News, NobodyAsked, Order, Request, Show, ToolSource, Unseen,
 };
+pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;
-pub use provider::ollama::{models, ollama_url};
+pub use provider::ollama::{ModelDetails, ModelEntry, Ollama, PullProgress, ollama_url};
 pub use provider::openai::OpenAi;
 pub use provider::record::Record;
 pub use provider::replay::Replay;
-pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
+pub use provider::responses::Responses;
+pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
 pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings};
 pub use time::{iso, session_id};

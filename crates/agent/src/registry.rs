@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use ollm_protocol::schema::{Unfit, check};
 use ollm_protocol::{Content, Tool, ToolResult};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::port::ToolSource;
 use crate::tool::{self, BuiltIn, Reach, TOOLS};
@@ -27,6 +28,28 @@ impl Worker {
             Worker::BuiltIn(tool) => Reach::of(tool.describe().declaration),
             // It declares nothing to us. That it only looks is a server's word for it, and loosens nothing.
             Worker::Source(_) => Reach::Acts,
+        }
+    }
+
+    /// Whether a tool can be called with these arguments at all. What it offers is its schema.
+    pub(crate) fn fits(&self, args: &Map<String, Value>, offer: Option<&Tool>) -> Result<(), String> {
+        match self {
+            Worker::BuiltIn(tool) => tool.describe().fits(args),
+            Worker::Source(_) => {
+                let Some(offer) = offer else { return Ok(()) };
+                match check(&args.clone().into(), &offer.input.0) {
+                    Err(Unfit::Broken { at, why }) => {
+                        let place = if at.is_empty() {
+                            "the arguments".to_owned()
+                        } else {
+                            format!("`{}`", at.trim_start_matches('/'))
+                        };
+                        Err(format!("{place} do not fit: {why}"))
+                    }
+                    // What cannot be checked is for the tool to say.
+                    Ok(_) | Err(Unfit::Endless) => Ok(()),
+                }
+            }
         }
     }
 

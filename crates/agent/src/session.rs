@@ -9,6 +9,7 @@ use ollm_protocol::{EventKind, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
+use crate::context::Meter;
 use crate::conversation::Conversation;
 use crate::message::Message;
 use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
@@ -23,6 +24,7 @@ use crate::workspace::{Workspace, WorkspaceError};
 mod call;
 mod compress;
 mod consent;
+mod cycle;
 mod emit;
 mod foreign;
 mod model;
@@ -59,6 +61,9 @@ pub struct Session<'a> {
     children: Children,
     registry: Registry,
     talk: Conversation,
+    meter: Meter,
+    /// The bytes of the tools on offer.
+    overhead: usize,
     transcript: Option<Transcript>,
     cancel: Cancel,
     started: SystemTime,
@@ -214,6 +219,8 @@ impl<'a> Session<'a> {
             children: Children::new(),
             registry,
             talk: Conversation::new(messages),
+            meter: Meter::default(),
+            overhead: 0,
             transcript,
             cancel,
             queue: VecDeque::new(),
@@ -294,6 +301,7 @@ impl<'a> Session<'a> {
     /// Goes on with another model.
     pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
         self.model = model;
+        self.meter.reset();
     }
 
     /// Ends the session.

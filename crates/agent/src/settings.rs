@@ -97,8 +97,8 @@ pub struct Limits {
     pub asked: usize,
     /// How long a chain of such prompts, each caused by the one before, may be.
     pub chain: u32,
-    /// Bytes of conversation before it is made shorter.
-    pub context: usize,
+    /// Tokens that the model can look at, where the person says so; else its server is asked.
+    pub context: Option<u64>,
     /// Bytes of one answer that are kept.
     pub answer: usize,
     /// Bytes of one result that the model is shown.
@@ -117,7 +117,7 @@ impl Default for Limits {
             same_reason: 2,
             asked: 16,
             chain: 3,
-            context: 400 << 10,
+            context: None,
             answer: 1 << 20,
             result: 64 << 10,
             source_call: Duration::from_mins(2),

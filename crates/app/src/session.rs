@@ -37,10 +37,6 @@ to look before you change anything, keep changes small, and say plainly what you
 
 /// How long a call of a tool that is not ours may take at all: its source has clocks of its own.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
-/// What a token is taken for, in bytes.
-const TOKEN: usize = 3;
-/// Fewer bytes of conversation hold no task.
-const SMALLEST_CONTEXT: usize = 16 << 10;
 
 /// How long an agent stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,11 +282,10 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
 /// How far a session may go with this model.
 fn limits(wish: &ModelConfig, config: &Config) -> Limits {
     let usual = Limits::default();
-    let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));
     let refusals = config.get("hooks.maxContinuations").and_then(|setting| setting.value.as_u64());
     let refusals = refusals.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.refusals);
-    Limits { context, refusals, source_call: LONGEST_CALL, ..usual }
+    let repeats = wish.max_repeats.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.repeats);
+    Limits { context: wish.context_window, repeats, refusals, source_call: LONGEST_CALL, ..usual }
 }
 
 /// The values of variables that look like secrets, and the sensitive settings of extensions.

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ollm_app::{AppContext, Notices};
 use ollm_protocol::Reply;
 use ollm_store::{escape_for_json, escape_for_people, one_line};
@@ -21,11 +22,13 @@ pub(crate) struct Output {
     log: Log,
     /// Why a part of the answer could not be written.
     lost: Option<String>,
+    /// Nobody reads the answer any more.
+    unread: bool,
 }
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), lost: None }
+        Output { silent: false, verbose: false, log: Log::default(), lost: None, unread: false }
     }
 
     /// Keeps everything but the answer to ourselves.
@@ -84,13 +87,20 @@ impl Output {
     /// Writes an answer byte for byte.
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
         let mut out = io::stdout().lock();
-        let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
+        let result = out.write_all(stdout).and_then(|()| out.flush());
+        self.unread |= result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        let result = result.and_then(|()| io::stderr().write_all(stderr));
         written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
     }
 
     /// Fails if a part of an answer that was written as it came was lost.
     pub(crate) fn is_whole(&self) -> Result<(), Failure> {
         self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
+    }
+
+    /// Whether whoever read the answer went away.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread
     }
 
     /// Tells the person something, in one line.
@@ -126,6 +136,16 @@ impl Output {
         }
     }
 
+    /// A bar on standard error.
+    pub(crate) fn progress_bar(&self) -> Progress {
+        let target = if self.silent { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg}") {
+            bar.set_style(style);
+        }
+        Progress(bar)
+    }
+
     /// Tells why nothing came of it; the answer is the exit code.
     pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
         self.silent = false;
@@ -149,6 +169,24 @@ impl Notices for Output {
 
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
+    }
+}
+
+/// How far something long is, on a terminal; elsewhere nothing is drawn.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Shows what happens, and how many bytes of how many are done; a total of zero is unknown.
+    pub(crate) fn step(&mut self, what: &str, done: u64, total: u64) {
+        self.0.set_message(what.to_owned());
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+
+    /// Leaves the terminal as it was.
+    pub(crate) fn clear(self) {
+        self.0.finish_and_clear();
     }
 }
 

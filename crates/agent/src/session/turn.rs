@@ -5,7 +5,10 @@ use std::time::SystemTime;
 use ollm_protocol::{EventKind, Tool};
 use serde_json::{Value, json};
 
+use super::compress::Overflow;
 use super::consent::Refusal;
+use super::cycle::History;
+use super::model::Step;
 use super::{Session, Turn, TurnEnd};
 use crate::message::Message;
 use crate::port::Decision;
@@ -22,13 +25,14 @@ pub(super) struct Tally {
     pub(super) tokens: Option<u64>,
     /// How often hooks kept the turn going, and with which words.
     refusals: Vec<String>,
-    /// The last call, and how often it followed itself.
-    pub(super) last: Option<(String, String)>,
-    pub(super) repeats: usize,
+    /// The calls so far.
+    pub(super) history: History,
     /// The only tools that hooks leave on offer, where they say so.
     pub(super) kept: Option<Vec<String>>,
     /// A hook does not want the conversation shortened now.
     pub(super) keep_all: bool,
+    /// Whether the server refused the conversation for its length.
+    pub(super) overflowed: Overflow,
 }
 
 impl Session<'_> {
@@ -160,7 +164,7 @@ impl Session<'_> {
     fn step(&mut self, tally: &mut Tally) -> Result<bool, TurnEnd> {
         self.make_room(tally);
         let tools = self.select(tally)?;
-        let answer = self.ask_model(&tools, tally)?;
+        let Step::Answered(answer) = self.ask_model(&tools, tally)? else { return Ok(true) };
         if answer.calls.is_empty() {
             return Ok(false);
         }
@@ -205,10 +209,10 @@ impl Tally {
             calls: Vec::new(),
             tokens: None,
             refusals: Vec::new(),
-            last: None,
-            repeats: 0,
+            history: History::default(),
             kept: None,
             keep_all: false,
+            overflowed: Overflow::Never,
         }
     }
 }
