@@ -164,6 +164,11 @@ impl Meter {
         (plausible && read >= 512 && read < before.saturating_mul(9) / 10).then(|| expected.tokens.saturating_sub(read))
     }
 
+    /// Goes on with the count of another moment.
+    pub(crate) fn recall_count(&mut self, then: &Meter) {
+        self.counted = then.counted;
+    }
+
     /// The conversation was made shorter, so the count is of another one.
     pub(crate) fn forget_count(&mut self) {
         self.counted = None;

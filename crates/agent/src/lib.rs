@@ -20,7 +20,8 @@
 //! work         = { [ context_overflow, pre_compress, [ post_compress ] ],
 //!                  before_tool_selection, before_model, after_model, { call } }
 //!                a question that was too long is asked once more, in a shorter conversation
-//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted ], after_tool
+//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted | subagent ], after_tool
+//! subagent     = subagent_start, work, subagent_stop, { work, subagent_stop }
 //! ```
 //!
 //! What a hook refuses does not happen and has no end: a refused session has no session_end, a refused prompt no
@@ -73,6 +74,7 @@ struct Readme;
 mod cancel;
 mod context;
 mod conversation;
+mod instructions;
 mod message;
 mod port;
 mod provider;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::cancel::Cancel;
 use crate::context::Meter;
 use crate::conversation::Conversation;
+use crate::instructions::Instructions;
 use crate::message::Message;
 use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
 use crate::provider::Model;
@@ -27,7 +28,9 @@ mod consent;
 mod cycle;
 mod emit;
 mod foreign;
+mod instruct;
 mod model;
+mod subagent;
 mod turn;
 
 /// What the world plugs in.
@@ -80,6 +83,12 @@ pub struct Session<'a> {
     /// Tools that the person allowed for good.
     allowed: BTreeSet<String>,
     todos: Vec<todo::Item>,
+    /// The sub-agents at work, each started by the one before.
+    agents: Vec<String>,
+    /// How many sub-agents have begun.
+    agents_begun: usize,
+    /// The project's own instructions that were read.
+    instructions: Instructions,
     stage: Stage,
 }
 
@@ -229,6 +238,9 @@ impl<'a> Session<'a> {
             halted: None,
             allowed: BTreeSet::new(),
             todos: Vec::new(),
+            agents: Vec::new(),
+            agents_begun: 0,
+            instructions: Instructions::default(),
             stage: Stage::Refused,
         };
         session.open()?;
@@ -245,10 +257,12 @@ impl<'a> Session<'a> {
         }
         self.stage = Stage::Running;
         self.halted = None;
-        if self.talk.messages.is_empty() && !self.settings.system_prompt.is_empty() {
+        let is_new = self.talk.messages.is_empty();
+        if is_new && !self.settings.system_prompt.is_empty() {
             let prompt = self.settings.system_prompt.clone();
             self.push(Message::System(prompt));
         }
+        self.read_instructions(is_new);
         Ok(())
     }
 

@@ -22,6 +22,7 @@ mod list_dir;
 mod read_file;
 mod shell;
 pub(crate) mod spill;
+pub(crate) mod task;
 pub(crate) mod todo;
 mod walk;
 mod write_file;

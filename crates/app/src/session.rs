@@ -1,7 +1,7 @@
 //! The agent's ports, plugged in: hooks by the engine, questions by the terminal, sessions by the home folder.
 
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -272,11 +272,25 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
         cwd: context.cwd.clone(),
         allowed,
         system_prompt: SYSTEM_PROMPT.to_owned(),
+        instructions: instruction_folders(context),
         temperature: wish.temperature,
         approval: options.approval,
         shell,
         limits: Limits::default(),
     }
+}
+
+/// The folders whose instructions count: those of the projects around the working folder, and of the person's own folders
+/// around these, outermost first. Elsewhere anybody may have written them.
+fn instruction_folders(context: &AppContext) -> Vec<PathBuf> {
+    let cwd = context.cwd.canonicalize().unwrap_or_else(|_| context.cwd.clone());
+    let real = |path: &Path| path.canonicalize().ok();
+    let outermost = context.places.projects().next().and_then(real);
+    let tops: Vec<PathBuf> = context.places.user_home.as_deref().and_then(real).into_iter().chain(outermost).collect();
+    let counts = |folder: &&Path| *folder == cwd || tops.iter().any(|top| folder.starts_with(top));
+    let mut folders: Vec<PathBuf> = cwd.ancestors().take_while(counts).map(Path::to_owned).collect();
+    folders.reverse();
+    folders
 }
 
 /// How far a session may go with this model.

@@ -129,7 +129,9 @@ impl Display<'_, '_> {
         match news {
             News::Refused { event, tool, args, hook, reason } => {
                 let what = tool.unwrap_or(event.name());
-                let args = args.map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST)));
+                let args = args
+                    .filter(|args| !args.is_empty())
+                    .map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST)));
                 self.tell(&format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default()));
             }
             News::Note(HookNote { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),

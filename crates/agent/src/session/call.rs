@@ -193,7 +193,10 @@ impl Session<'_> {
         self.ports.show.show(&News::Calling { id: &call.id, name: &call.name, args });
         tally.calls.push(json!({"id": call.id, "name": call.name, "arguments": args}));
         let began = (self.ports.clock)();
-        let Work { result, change } = self.run(call, worker, args);
+        let Work { result, change } = match worker {
+            Worker::Task => Work { result: self.subagent(args, tally), change: None },
+            _ => self.run(call, worker, args),
+        };
         let took = seconds(began, (self.ports.clock)());
         // Tools say beside a long result where the rest is.
         let most = self.longest_result() + SHORTEST_RESULT;
@@ -208,6 +211,7 @@ impl Session<'_> {
         if let Some(change) = change {
             self.tell_change(&change);
         }
+        self.follow(&call.name, args);
         let decision = self.emit(
             EventKind::AfterTool,
             [
@@ -259,6 +263,8 @@ impl Session<'_> {
                     Err(why) => Work { result: ToolResult::error(why), change: None },
                 }
             }
+            // The session runs it where the turn is known.
+            Worker::Task => Work { result: ToolResult::error("a sub-agent needs a turn"), change: None },
             Worker::Source(source) => {
                 let show = &mut self.ports.show;
                 let bounds = (self.settings.limits.source_call, &self.cancel);

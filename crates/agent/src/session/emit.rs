@@ -3,7 +3,7 @@
 use ollm_protocol::{Event, EventKind, Flow};
 use serde_json::{Map, Value, json};
 
-use super::{Prompt, Session, Stage};
+use super::{Prompt, Session, Stage, subagent};
 use crate::message::Message;
 use crate::port::{Decision, HookNote, News};
 use crate::time::iso;
@@ -67,6 +67,9 @@ impl Session<'_> {
                 }),
             ),
         ];
+        if let Some(agent) = self.agents.last() {
+            fields.extend([("agent_id", agent.as_str().into()), ("agent_type", subagent::TYPE.into())]);
+        }
         fields.extend(self.user_input.clone().map(|input| ("user_input", input.into())));
         fields
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::compress::{Overflow, overhead};
 use super::emit::Notice;
 use super::turn::{Tally, refused};
-use super::{Session, TurnEnd};
+use super::{Session, TurnEnd, subagent};
 use crate::context::Asked;
 use crate::message::Message;
 use crate::port::News;
@@ -40,10 +40,14 @@ impl Session<'_> {
         let question =
             Question { messages: &self.talk.messages, tools, most: self.settings.limits.answer, cancel: &self.cancel };
         let show = &mut self.ports.show;
+        // A sub-agent's words are no answer to the person.
+        let is_main = self.agents.is_empty();
         let result = self.model.answer(&question, &mut |piece| match piece {
             Piece::Text(text) => {
                 heard.push_str(text);
-                show.show(&News::Text(text));
+                if is_main {
+                    show.show(&News::Text(text));
+                }
             }
             Piece::Thought(text) => show.show(&News::Thought(text)),
             Piece::Waiting(time) => show.show(&News::Waiting { seconds: time.as_secs() }),
@@ -68,7 +72,7 @@ impl Session<'_> {
             (None, None) => None,
             (before, now) => Some(before.unwrap_or(0).saturating_add(now.unwrap_or(0))),
         };
-        self.ports.show.show(&News::Answered { content: &answer.content });
+        self.show_answer(&answer.content);
         let mut fields: Vec<(&str, Value)> = vec![("response", answer.content.clone().into())];
         fields.extend(answer.tokens.map(|tokens| ("tokens", tokens.into())));
         let kind = EventKind::AfterModel;
@@ -84,6 +88,15 @@ impl Session<'_> {
         self.push(message);
         self.tell_cut(&answer)?;
         Ok(Step::Answered(answer))
+    }
+
+    /// Shows that an answer is whole; that of a sub-agent is news of its task.
+    fn show_answer(&mut self, content: &str) {
+        if self.agents.is_empty() {
+            self.ports.show.show(&News::Answered { content });
+        } else if !content.trim().is_empty() {
+            self.ports.show.show(&News::Progress { name: subagent::TYPE, text: content });
+        }
     }
 
     /// Takes the provider's count, and tells where a server has dropped a part of the conversation without a word.
@@ -145,7 +158,7 @@ impl Session<'_> {
         let message = error.to_string();
         self.emit(EventKind::AfterModel, [("response", heard.into()), ("error", message.clone().into())]);
         if !heard.is_empty() {
-            self.ports.show.show(&News::Answered { content: heard });
+            self.show_answer(heard);
             heard.clone_into(&mut tally.response);
             self.push(Message::Assistant { content: format!("{heard}\n[the answer broke off]"), calls: Vec::new() });
         }

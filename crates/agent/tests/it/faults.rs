@@ -88,6 +88,20 @@ fn the_same_call_over_and_over_is_stopped() {
 }
 
 #[test]
+fn a_cycle_of_calls_is_stopped_and_one_whose_results_change_is_not() {
+    let edit = |old: &str, new: &str| calls(&[("edit_file", json!({"path": "a", "old": old, "new": new}))]);
+    let answers: Vec<Value> = (0..50).map(|at| if at % 2 == 0 { edit("x", "y") } else { edit("y", "x") }).collect();
+    let mut world = World::new(&answers);
+    std::fs::write(world.path("a"), "x").unwrap();
+    let TurnEnd::Bounded(why) = world.start().say("go", None)[0].end.clone() else { panic!("it must end") };
+    assert_eq!(why, "the model made the same 2 calls 7 times in a row; the turn ends");
+    let mut answers = vec![calls(&[("shell", json!({"command": "echo x >> a; wc -l < a"}))]); 12];
+    answers.push(text("done"));
+    let mut world = World::new(&answers);
+    assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
+}
+
+#[test]
 fn a_model_that_never_finishes_is_stopped() {
     let answers: Vec<Value> = (0..60).map(|at| calls(&[("todo", json!({"items": [format!("{at}")]}))])).collect();
     let mut world = World::new(&answers);

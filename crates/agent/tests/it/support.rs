@@ -100,6 +100,7 @@ impl World {
             user: Some("ada".to_owned()),
             allowed: Vec::new(),
             system_prompt: "be good".to_owned(),
+            instructions: Vec::new(),
             temperature: Some(0.5),
             approval: Approval::Yolo,
             shell: ShellSettings::new(env, &folder.path().join("spill")),

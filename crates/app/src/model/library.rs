@@ -10,6 +10,9 @@ use crate::error::{AppError, ErrorKind};
 /// How many models are asked what they can do before one is chosen.
 const MOST_ASKED: usize = 8;
 
+/// A small model that can call tools, for who has none.
+pub const SUGGESTED: &str = "qwen3:4b";
+
 /// The Ollama that the configuration or the environment names.
 #[derive(Debug)]
 pub struct Library {
@@ -69,7 +72,11 @@ pub(super) fn choose(url: &str, key: Option<String>, context: &AppContext) -> Re
     let cancel = Cancel::default();
     let models = library.server("", context).list(&cancel).map_err(|error| {
         AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers at {url}"))
-            .hint(format!("start Ollama ({})", short(&error)))
+            .hint(format!(
+                "start Ollama ({}); {}",
+                short(&error),
+                context.tell(&Remedy::PullModel(SUGGESTED.to_owned()))
+            ))
             .hint(context.tell(&Remedy::NameModel))
             .hint(context.tell(&Remedy::Demonstrate))
     })?;
@@ -79,7 +86,7 @@ pub(super) fn choose(url: &str, key: Option<String>, context: &AppContext) -> Re
     let fitting = models.iter().take(MOST_ASKED).find(can_call).or(models.first());
     let entry = fitting.ok_or_else(|| {
         AppError::new(ErrorKind::Environment, format!("Ollama at {url} has no model yet"))
-            .hint(context.tell(&Remedy::PullModel("qwen3:4b".to_owned())))
+            .hint(context.tell(&Remedy::PullModel(SUGGESTED.to_owned())))
             .hint(context.tell(&Remedy::NameModel))
             .hint(context.tell(&Remedy::Demonstrate))
     })?;

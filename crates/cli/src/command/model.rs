@@ -2,7 +2,7 @@
 
 use ollm_agent::{ModelDetails, ModelEntry, PullProgress};
 use ollm_app::model::ModelConfig;
-use ollm_app::model::library::Library;
+use ollm_app::model::library::{Library, SUGGESTED};
 use ollm_app::{App, AppContext};
 use ollm_catalog::Positions;
 use ollm_store::one_line;
@@ -43,7 +43,8 @@ fn list(
         return output.json(&models.iter().map(entry).collect());
     }
     if models.is_empty() {
-        output.tell(&format!("Ollama at {} has no model yet; `ollm model pull qwen3:4b` fetches one", library.url()));
+        output
+            .tell(&format!("Ollama at {} has no model yet; `ollm model pull {SUGGESTED}` fetches one", library.url()));
         return Ok(OK);
     }
     let head = ["NAME", "SIZE", "PARAMETERS", "STORED AS"].map(str::to_owned);
@@ -108,16 +109,13 @@ fn pull(name: &str, library: &Library, context: &AppContext, stop: &Stop, output
 }
 
 /// A size as people read it.
+#[expect(clippy::cast_precision_loss, reason = "a size for people")]
 fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
-    let mut unit = 0;
-    let mut scaled = bytes.div_ceil(100);
-    // In tenths of a unit, rounded up.
-    while scaled >= 10_000 && unit + 1 < UNITS.len() {
-        scaled = scaled.div_ceil(1000);
-        unit += 1;
+    match bytes {
+        0..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
-    format!("{}.{} {}", scaled / 10, scaled % 10, UNITS.get(unit).unwrap_or(&""))
 }
 
 #[cfg(test)]
