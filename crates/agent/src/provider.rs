@@ -16,6 +16,7 @@ pub(crate) mod http;
 mod lines;
 pub(crate) mod ollama;
 pub(crate) mod openai;
+pub(crate) mod protocol;
 pub(crate) mod record;
 mod refusal;
 pub(crate) mod replay;
@@ -23,6 +24,7 @@ pub(crate) mod responses;
 mod shape;
 mod sse;
 mod stream;
+mod thoughts;
 pub(crate) mod written_call;
 
 /// A model that answers a conversation.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ollm_agent::{
-    Anthropic, Model, ModelName, Ollama, OpenAi, PROVIDERS, Provider, Record, Replay, Responses, ollama_url,
+    Anthropic, Connection, Model, ModelName, Ollama, OpenAi, PROVIDERS, Provider, Record, Replay, Responses, ollama_url,
 };
 use ollm_catalog::Config;
 use ollm_protocol::Remedy;
@@ -114,6 +114,15 @@ impl ModelConfig {
         }
     }
 
+    /// What is handed on; an Ollama loads the model with the window that is wanted.
+    fn options_for(&self, provider: Provider) -> Map<String, Value> {
+        let mut options = self.options.clone();
+        if let (Provider::Ollama, Some(window)) = (provider, self.context_window) {
+            options.entry("num_ctx").or_insert_with(|| window.into());
+        }
+        options
+    }
+
     /// Where Ollama is.
     fn ollama(&self, context: &AppContext) -> String {
         self.base_url.clone().unwrap_or_else(|| ollama_url(context.variable("OLLAMA_HOST").as_deref()))
@@ -171,22 +180,17 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
         Some(key) => Some(key),
         None => key::find(&url, context)?,
     };
-    let network = context.network.clone();
-    let (temperature, options) = (wish.temperature, wish.options.clone());
+    let connection = Connection {
+        temperature: wish.temperature,
+        options: wish.options_for(name.provider),
+        network: context.network.clone(),
+        ..Connection::new(url, name.name, key)
+    };
     Ok(match name.provider {
-        Provider::Ollama => {
-            let model = Ollama::new(&url, name.name, key).network(network).context_window(wish.context_window);
-            Box::new(model.temperature(temperature).options(options))
-        }
-        Provider::Responses => {
-            Box::new(Responses::new(url, name.name, key).network(network).temperature(temperature).options(options))
-        }
-        Provider::Anthropic => {
-            Box::new(Anthropic::new(url, name.name, key).network(network).temperature(temperature).options(options))
-        }
-        Provider::OpenAi | Provider::Replay => {
-            Box::new(OpenAi::new(url, name.name, key).network(network).temperature(temperature).options(options))
-        }
+        Provider::Ollama => Box::new(Ollama::new(connection)),
+        Provider::Responses => Box::new(Responses::new(connection)),
+        Provider::Anthropic => Box::new(Anthropic::new(connection)),
+        Provider::OpenAi | Provider::Replay => Box::new(OpenAi::new(connection)),
     })
 }
 

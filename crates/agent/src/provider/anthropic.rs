@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use ollm_net::Network;
 use ollm_protocol::Tool;
 use ollm_protocol::schema::{Api, lower};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader, Unanswered};
+use super::client::{Client, KeyHeader};
 use super::draft::{Draft, Fragment};
-use super::http::Patience;
+use super::http::Reply;
 use super::openai::sendable;
+use super::protocol::{Connection, Protocol, ask};
 use super::refusal::Refusal;
 use super::shape::{Form, shaped};
 use super::stream::{Framing, Taken};
+use super::thoughts::Thoughts;
 use super::{Answer, Model, ModelError, Piece, Question};
 use crate::message::{Call, Message};
 
@@ -21,58 +22,58 @@ use crate::message::{Call, Message};
 const VERSION: &str = "2023-06-01";
 /// The longest answer where nobody says; the protocol wants a number.
 const USUAL_TOKENS: u64 = 8192;
-/// How many answers are remembered whose thoughts must be sent back with their calls.
-const MOST_THOUGHTS: usize = 200;
-
 /// A model that is asked with Anthropic's Messages.
 #[derive(Debug)]
 pub struct Anthropic {
     client: Client,
     model: String,
     options: Map<String, Value>,
-    /// The blocks of thought before calls, by the id of the first call: the server wants them back.
-    thoughts: BTreeMap<String, Vec<Value>>,
+    /// The blocks of thought before calls, which the server wants back.
+    thoughts: Thoughts,
 }
 
 impl Anthropic {
-    /// A model by its name at an address like `https://api.anthropic.com/v1`.
-    #[expect(clippy::needless_pass_by_value, reason = "who has a key hands it over")]
-    pub fn new(base_url: impl Into<String>, model: impl Into<String>, key: Option<String>) -> Anthropic {
-        let client = Client::new(base_url.into(), key.as_deref(), KeyHeader::ApiKey);
-        Anthropic {
-            client: client.header("anthropic-version", VERSION),
-            model: model.into(),
-            options: Map::new(),
-            thoughts: BTreeMap::new(),
+    /// A model at an address like `https://api.anthropic.com/v1`.
+    pub fn new(connection: Connection) -> Anthropic {
+        let client = Client::new(&connection, KeyHeader::ApiKey).header("anthropic-version", VERSION);
+        Anthropic { client, options: connection.settings(), model: connection.model, thoughts: Thoughts::default() }
+    }
+
+    /// Results are part of the prompt that follows their calls.
+    fn messages(&self, talk: &[Message]) -> Value {
+        let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+        for message in talk {
+            let (role, blocks) = match message {
+                Message::System(text) | Message::User(text) => ("user", words(text)),
+                Message::Assistant { content, calls } => ("assistant", self.answer_blocks(content, calls)),
+                Message::Tool { call_id, content, .. } => {
+                    ("user", vec![json!({"type": "tool_result", "tool_use_id": call_id, "content": content})])
+                }
+            };
+            match messages.last_mut() {
+                Some((last, before)) if *last == role => before.extend(blocks),
+                _ => messages.push((role, blocks)),
+            }
         }
+        messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
     }
 
-    /// With this temperature.
-    #[must_use]
-    pub fn temperature(mut self, temperature: Option<f64>) -> Anthropic {
-        self.options.extend(temperature.map(|temperature| ("temperature".to_owned(), temperature.into())));
-        self
+    fn answer_blocks(&self, content: &str, calls: &[Call]) -> Vec<Value> {
+        let thoughts = self.thoughts.before(calls);
+        let calls = calls.iter().map(
+            |call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": sendable(&call.arguments)}),
+        );
+        thoughts.into_iter().chain(words(content)).chain(calls).collect()
+    }
+}
+
+impl Protocol for Anthropic {
+    fn client(&self) -> &Client {
+        &self.client
     }
 
-    /// With further fields in every request, for instance `max_tokens` or `thinking`.
-    #[must_use]
-    pub fn options(mut self, options: Map<String, Value>) -> Anthropic {
-        self.options.extend(options);
-        self
-    }
-
-    /// With this patience.
-    #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Anthropic {
-        self.client.patience = patience;
-        self
-    }
-
-    /// With these trusted authorities and proxies.
-    #[must_use]
-    pub fn network(mut self, network: Network) -> Anthropic {
-        self.client.network = network;
-        self
+    fn path(&self) -> &'static str {
+        "/messages"
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
@@ -98,35 +99,8 @@ impl Anthropic {
         body.into()
     }
 
-    /// Results are part of the prompt that follows their calls.
-    fn messages(&self, talk: &[Message]) -> Value {
-        let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-        for message in talk {
-            let (role, blocks) = match message {
-                Message::System(text) | Message::User(text) => ("user", words(text)),
-                Message::Assistant { content, calls } => ("assistant", self.answer_blocks(content, calls)),
-                Message::Tool { call_id, content, .. } => {
-                    ("user", vec![json!({"type": "tool_result", "tool_use_id": call_id, "content": content})])
-                }
-            };
-            match messages.last_mut() {
-                Some((last, before)) if *last == role => before.extend(blocks),
-                _ => messages.push((role, blocks)),
-            }
-        }
-        messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
-    }
-
-    fn answer_blocks(&self, content: &str, calls: &[Call]) -> Vec<Value> {
-        let thoughts = calls.first().and_then(|call| self.thoughts.get(&call.id)).cloned().unwrap_or_default();
-        let calls = calls.iter().map(
-            |call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": sendable(&call.arguments)}),
-        );
-        thoughts.into_iter().chain(words(content)).chain(calls).collect()
-    }
-
     /// Leaves the thoughts out where the server misses earlier ones, as after a session was resumed.
-    fn adapt(&mut self, refusal: &Refusal, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+    fn adapt(&mut self, refusal: &Refusal, _: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
         let misses =
             refusal.status == 400 && refusal.text.contains("thinking") && self.options.contains_key("thinking");
         if misses {
@@ -136,12 +110,17 @@ impl Anthropic {
         misses
     }
 
-    fn remember(&mut self, answer: &Answer, blocks: Vec<Value>) {
-        let Some(call) = answer.calls.first().filter(|_| !blocks.is_empty()) else { return };
-        if self.thoughts.len() >= MOST_THOUGHTS {
-            self.thoughts.pop_first();
-        }
-        self.thoughts.insert(call.id.clone(), blocks);
+    fn hint(&self, refusal: &Refusal) -> String {
+        refusal.hint(Some("ANTHROPIC_API_KEY"))
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        let mut blocks = Blocks::default();
+        let framing = (Framing::events(), most);
+        let answer =
+            self.client.read(reply, framing, hear, &mut |draft, event, hear| blocks.take(draft, event, hear))?;
+        self.thoughts.keep(&answer, blocks.thoughts());
+        Ok(answer)
     }
 }
 
@@ -151,25 +130,7 @@ impl Model for Anthropic {
     }
 
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        loop {
-            let request = self.client.request("/messages", Some(&self.body(question)));
-            let reply = match self.client.ask(&request, question.cancel, hear) {
-                Ok(reply) => reply,
-                Err(Unanswered::Refused(refusal)) if self.adapt(&refusal, hear) => continue,
-                Err(Unanswered::Refused(refusal)) => {
-                    let hint = hint(&refusal);
-                    return Err(refusal.into_error(hint));
-                }
-                Err(Unanswered::Failed(error)) => return Err(error),
-            };
-            let mut blocks = Blocks::default();
-            let answer =
-                self.client.read(reply, (Framing::events(), question.most), hear, &mut |draft, event, hear| {
-                    blocks.take(draft, event, hear)
-                })?;
-            self.remember(&answer, blocks.thoughts());
-            return Ok(answer);
-        }
+        ask(self, question, hear)
     }
 }
 
@@ -256,12 +217,4 @@ fn words(text: &str) -> Vec<Value> {
 
 fn tool(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": lower(&tool.input, Api::Object).schema})
-}
-
-fn hint(refusal: &Refusal) -> &'static str {
-    match refusal.status {
-        401 | 403 => "; set ANTHROPIC_API_KEY to your key and try again",
-        404 => "; check the model's name and the address, which usually ends in /v1",
-        _ => "",
-    }
 }

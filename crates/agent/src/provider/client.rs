@@ -9,6 +9,7 @@ use serde_json::Value;
 use ureq::Agent;
 
 use super::http::{HttpRequest, Patience, Reply, agent, send};
+use super::protocol::Connection;
 use super::refusal::Refusal;
 use super::{ModelError, Piece};
 use crate::cancel::Cancel;
@@ -35,8 +36,8 @@ pub(crate) enum KeyHeader {
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) base_url: String,
-    pub(crate) patience: Patience,
-    pub(crate) network: Network,
+    patience: Patience,
+    network: Network,
     headers: Vec<(&'static str, String)>,
     /// Servers quote keys in their complaints.
     redactor: Redactor,
@@ -58,15 +59,16 @@ impl From<ModelError> for Unanswered {
 }
 
 impl Client {
-    pub(crate) fn new(base_url: String, key: Option<&str>, form: KeyHeader) -> Client {
+    pub(crate) fn new(connection: &Connection, form: KeyHeader) -> Client {
+        let key = connection.key.as_deref();
         let headers = key.map(|key| match form {
             KeyHeader::Bearer => ("Authorization", format!("Bearer {key}")),
             KeyHeader::ApiKey => ("x-api-key", key.to_owned()),
         });
         Client {
-            base_url,
-            patience: Patience::default(),
-            network: Network::default(),
+            base_url: connection.base_url.clone(),
+            patience: connection.patience,
+            network: connection.network.clone(),
             headers: headers.into_iter().collect(),
             redactor: Redactor::new(key.iter().map(|key| ("model key", key))),
             agent: OnceLock::new(),
@@ -180,6 +182,16 @@ impl Client {
 }
 
 impl Refusal {
+    /// What usually helps, after a semicolon; `key` is the variable with the key for this server.
+    pub(crate) fn hint(&self, key: Option<&str>) -> String {
+        match (self.status, key) {
+            (401 | 403, Some(key)) => format!("; set {key} to your key and try again"),
+            (401 | 403, None) => "; set the key for this server and try again".to_owned(),
+            (404, _) => "; check the model's name and the address, which usually ends in /v1".to_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// The refusal as an error, with what helps.
     pub(crate) fn into_error(self, hint: &str) -> ModelError {
         if self.is_too_long() {

@@ -1,13 +1,13 @@
 //! Ollama in its own language: answers with tools and thoughts, streamed as lines of JSON.
 
-use ollm_net::Network;
 use ollm_protocol::schema::Api;
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader, Unanswered};
+use super::client::{Client, KeyHeader};
 use super::draft::{Draft, Fragment};
-use super::http::Patience;
+use super::http::Reply;
 use super::openai::{sendable, tool};
+use super::protocol::{Connection, Protocol, ask};
 use super::refusal::Refusal;
 use super::shape::{Form, shaped};
 use super::stream::{Framing, Taken};
@@ -37,61 +37,33 @@ pub struct Ollama {
 }
 
 impl Ollama {
-    /// A model by its name at an address like `http://127.0.0.1:11434`; a `/v1` at its end is dropped.
-    #[expect(clippy::needless_pass_by_value, reason = "who has a key hands it over")]
-    pub fn new(base_url: &str, model: impl Into<String>, key: Option<String>) -> Ollama {
-        let base = base_url.trim_end_matches('/');
-        let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+    /// A model at an address like `http://127.0.0.1:11434`; a `/v1` at its end is dropped. Of the options `keep_alive`,
+    /// `think` and `format` stand beside the others.
+    pub fn new(mut connection: Connection) -> Ollama {
+        let base = connection.base_url.trim_end_matches('/');
+        connection.base_url = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+        let named = connection.settings().into_iter().map(|(name, value)| {
+            let ours = NAMES.iter().find(|(other, _)| *other == name);
+            (ours.map_or(name, |(_, ours)| (*ours).to_owned()), value)
+        });
+        let (beside, options) = named.partition(|(name, _): &(String, Value)| BESIDE.contains(&name.as_str()));
         Ollama {
-            client: Client::new(base, key.as_deref(), KeyHeader::Bearer),
-            model: model.into(),
-            options: Map::new(),
-            beside: Map::new(),
+            client: Client::new(&connection, KeyHeader::Bearer),
+            model: connection.model,
+            options,
+            beside,
             form: Form::default(),
         }
     }
+}
 
-    /// With this temperature.
-    #[must_use]
-    pub fn temperature(mut self, temperature: Option<f64>) -> Ollama {
-        if let Some(temperature) = temperature {
-            self.options.insert("temperature".to_owned(), temperature.into());
-        }
-        self
+impl Protocol for Ollama {
+    fn client(&self) -> &Client {
+        &self.client
     }
 
-    /// Has the model loaded with room for this many tokens.
-    #[must_use]
-    pub fn context_window(mut self, tokens: Option<u64>) -> Ollama {
-        if let Some(tokens) = tokens {
-            self.options.insert("num_ctx".to_owned(), tokens.into());
-        }
-        self
-    }
-
-    /// With further options, for instance `top_p`; `keep_alive`, `think` and `format` stand beside them.
-    #[must_use]
-    pub fn options(mut self, options: Map<String, Value>) -> Ollama {
-        for (name, value) in options {
-            let name = NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| (*ours).to_owned());
-            let place = if BESIDE.contains(&name.as_str()) { &mut self.beside } else { &mut self.options };
-            place.entry(name).or_insert(value);
-        }
-        self
-    }
-
-    /// With this patience.
-    #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Ollama {
-        self.client.patience = patience;
-        self
-    }
-
-    /// With these trusted authorities and proxies.
-    #[must_use]
-    pub fn network(mut self, network: Network) -> Ollama {
-        self.client.network = network;
-        self
+    fn path(&self) -> &'static str {
+        "/api/chat"
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
@@ -112,7 +84,6 @@ impl Ollama {
         body.into()
     }
 
-    /// Changes what the server objects to, if that can be changed; says whether it is worth another try.
     fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
         if self.form.tools && !question.tools.is_empty() && refusal.is_without_tools() {
             self.form.tools = false;
@@ -130,13 +101,16 @@ impl Ollama {
 
     fn hint(&self, refusal: &Refusal) -> String {
         match refusal.status {
-            401 | 403 => "; set the key for this server and try again".to_owned(),
             404 if refusal.text.contains("not found") && refusal.text.contains("model") => {
                 format!("; fetch it first: `ollama pull {}`", self.model)
             }
             404 => "; this is no Ollama, write openai:NAME@URL for a server that speaks OpenAI's protocol".to_owned(),
-            _ => String::new(),
+            _ => refusal.hint(None),
         }
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        self.client.read(reply, (Framing::lines(), most), hear, &mut take)
     }
 }
 
@@ -169,18 +143,7 @@ impl Model for Ollama {
     }
 
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        loop {
-            let request = self.client.request("/api/chat", Some(&self.body(question)));
-            match self.client.ask(&request, question.cancel, hear) {
-                Ok(reply) => return self.client.read(reply, (Framing::lines(), question.most), hear, &mut take),
-                Err(Unanswered::Refused(refusal)) if self.adapt(&refusal, question, hear) => {}
-                Err(Unanswered::Refused(refusal)) => {
-                    let hint = self.hint(&refusal);
-                    return Err(refusal.into_error(&hint));
-                }
-                Err(Unanswered::Failed(error)) => return Err(error),
-            }
-        }
+        ask(self, question, hear)
     }
 
     /// What the model was loaded with; before that, what its file says. Asked each time, since it changes with loading.
@@ -248,11 +211,10 @@ mod tests {
 
     #[test]
     fn settings_stand_where_ollama_looks_for_them() {
-        let settings = json!({"max_tokens": 9, "keep_alive": "10m", "think": false, "top_p": 0.9});
-        let model = Ollama::new("http://x:1/v1/", "m", None)
-            .temperature(Some(0.5))
-            .context_window(Some(2000))
-            .options(settings.as_object().unwrap().clone());
+        let settings = json!({"max_tokens": 9, "num_ctx": 2000, "keep_alive": "10m", "think": false, "top_p": 0.9});
+        let options = settings.as_object().unwrap().clone();
+        let connection = Connection { temperature: Some(0.5), options, ..Connection::new("http://x:1/v1/", "m", None) };
+        let model = Ollama::new(connection);
         let question = Question { messages: &[], tools: &[], most: 9, cancel: &Cancel::default() };
         let expected = json!({
             "model": "m", "messages": [], "stream": true, "keep_alive": "10m", "think": false,

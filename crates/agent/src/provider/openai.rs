@@ -1,20 +1,23 @@
 //! Chat completions as OpenAI defined them and most servers speak them, streamed.
 
-use ollm_net::Network;
 use ollm_protocol::Tool;
 use ollm_protocol::schema::{Api, lower};
 use ollm_store::cut;
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader, Unanswered};
+use super::client::{Client, KeyHeader};
 use super::draft::{Draft, Fragment};
-use super::http::{Patience, Reply};
+use super::http::Reply;
+use super::protocol::{Connection, Protocol, ask};
 use super::refusal::{Refusal, complaint};
 use super::shape::{Form, shaped};
 use super::stream::{Framing, Taken};
 use super::{Answer, Model, ModelError, Piece, Question};
 use crate::cancel::Cancel;
 use crate::message::{Arguments, Call, Message};
+
+/// How the addresses of OpenAI's own servers begin.
+pub(super) const OPENAI: &str = "https://api.openai.com/";
 
 /// Where servers tell how many tokens the model can look at.
 const WINDOW_FIELDS: &[&str] =
@@ -25,9 +28,7 @@ const WINDOW_FIELDS: &[&str] =
 pub struct OpenAi {
     client: Client,
     model: String,
-    temperature: Option<f64>,
     options: Map<String, Value>,
-    api: Api,
     form: Form,
     /// Whether the server takes `stream_options`.
     counts: bool,
@@ -38,55 +39,17 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// A model by its name at an address like `http://127.0.0.1:8080/v1`.
-    #[expect(clippy::needless_pass_by_value, reason = "who has a key hands it over")]
-    pub fn new(base_url: impl Into<String>, model: impl Into<String>, key: Option<String>) -> OpenAi {
+    /// A model at an address like `http://127.0.0.1:8080/v1`.
+    pub fn new(connection: Connection) -> OpenAi {
         OpenAi {
-            client: Client::new(base_url.into(), key.as_deref(), KeyHeader::Bearer),
-            model: model.into(),
-            temperature: None,
-            options: Map::new(),
-            api: Api::Object,
+            client: Client::new(&connection, KeyHeader::Bearer),
+            options: connection.settings(),
+            model: connection.model,
             form: Form::default(),
             counts: true,
             window: None,
             asked: false,
         }
-    }
-
-    /// With this temperature.
-    #[must_use]
-    pub fn temperature(mut self, temperature: Option<f64>) -> OpenAi {
-        self.temperature = temperature;
-        self
-    }
-
-    /// With further fields in every request, for instance `max_tokens`; what we say ourselves cannot be replaced by them.
-    #[must_use]
-    pub fn options(mut self, options: Map<String, Value>) -> OpenAi {
-        self.options = options;
-        self
-    }
-
-    /// With this patience.
-    #[must_use]
-    pub fn patience(mut self, patience: Patience) -> OpenAi {
-        self.client.patience = patience;
-        self
-    }
-
-    /// With these trusted authorities and proxies.
-    #[must_use]
-    pub fn network(mut self, network: Network) -> OpenAi {
-        self.client.network = network;
-        self
-    }
-
-    /// With the schemas of tools in a form that this kind of server accepts.
-    #[must_use]
-    pub fn api(mut self, api: Api) -> OpenAi {
-        self.api = api;
-        self
     }
 
     /// The names of the models the server offers.
@@ -95,42 +58,6 @@ impl OpenAi {
         // A server without models says `null`.
         let listed = list.get("data").and_then(Value::as_array).into_iter().flatten();
         Ok(listed.filter_map(|model| model.get("id")?.as_str()).map(str::to_owned).collect())
-    }
-
-    fn body(&self, question: &Question<'_>) -> Value {
-        let messages = shaped(question.messages, self.form);
-        let mut body = Map::new();
-        body.insert("model".to_owned(), self.model.clone().into());
-        body.insert("messages".to_owned(), messages.iter().map(message).collect());
-        body.insert("stream".to_owned(), true.into());
-        if self.counts {
-            body.insert("stream_options".to_owned(), json!({"include_usage": true}));
-        }
-        if !question.tools.is_empty() && self.form.tools {
-            body.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, self.api)).collect());
-        }
-        if let Some(temperature) = self.temperature {
-            body.insert("temperature".to_owned(), temperature.into());
-        }
-        for (name, value) in &self.options {
-            body.entry(name).or_insert_with(|| value.clone());
-        }
-        body.into()
-    }
-
-    /// Changes what the server objects to, if that can be changed; says whether it is worth another try.
-    fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
-        if self.form.tools && !question.tools.is_empty() && refusal.is_without_tools() {
-            self.form.tools = false;
-            hear(Piece::Status(&format!("{} cannot call tools; it goes on without them", self.model)));
-        } else if self.form.system && refusal.is_without_system() {
-            self.form.system = false;
-        } else if self.counts && refusal.names("stream_options") {
-            self.counts = false;
-        } else {
-            return false;
-        }
-        true
     }
 
     fn whole(&self, mut reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
@@ -147,7 +74,7 @@ impl OpenAi {
     /// What the server tells of itself: in its list of models, or as llama-server does; an error if it may tell later.
     fn ask_window(&self, cancel: &Cancel) -> Result<Option<u64>, ModelError> {
         // It does not tell, is far away, and has room.
-        if self.client.base_url.starts_with("https://api.openai.com/") {
+        if self.client.base_url.starts_with(OPENAI) {
             return Ok(None);
         }
         let list = match self.client.json("/models", None, cancel) {
@@ -171,29 +98,67 @@ impl OpenAi {
     }
 }
 
+impl Protocol for OpenAi {
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn path(&self) -> &'static str {
+        "/chat/completions"
+    }
+
+    fn body(&self, question: &Question<'_>) -> Value {
+        let messages = shaped(question.messages, self.form);
+        let mut body = Map::new();
+        body.insert("model".to_owned(), self.model.clone().into());
+        body.insert("messages".to_owned(), messages.iter().map(message).collect());
+        body.insert("stream".to_owned(), true.into());
+        if self.counts {
+            body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        }
+        if !question.tools.is_empty() && self.form.tools {
+            body.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, Api::Object)).collect());
+        }
+        for (name, value) in &self.options {
+            body.entry(name).or_insert_with(|| value.clone());
+        }
+        body.into()
+    }
+
+    fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+        if self.form.tools && !question.tools.is_empty() && refusal.is_without_tools() {
+            self.form.tools = false;
+            hear(Piece::Status(&format!("{} cannot call tools; it goes on without them", self.model)));
+        } else if self.form.system && refusal.is_without_system() {
+            self.form.system = false;
+        } else if self.counts && refusal.names("stream_options") {
+            self.counts = false;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn hint(&self, refusal: &Refusal) -> String {
+        refusal.hint(refusal.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        // A server that does not stream sends everything at once.
+        if reply.head.is_json {
+            return self.whole(reply, most, hear);
+        }
+        self.client.read(reply, (Framing::events(), most), hear, &mut take)
+    }
+}
+
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.model
     }
 
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        loop {
-            let request = self.client.request("/chat/completions", Some(&self.body(question)));
-            let reply = match self.client.ask(&request, question.cancel, hear) {
-                Ok(reply) => reply,
-                Err(Unanswered::Refused(refusal)) if self.adapt(&refusal, question, hear) => continue,
-                Err(Unanswered::Refused(refusal)) => {
-                    let hint = hint(&refusal);
-                    return Err(refusal.into_error(hint));
-                }
-                Err(Unanswered::Failed(error)) => return Err(error),
-            };
-            // A server that does not stream sends everything at once.
-            if reply.head.is_json {
-                return self.whole(reply, question.most, hear);
-            }
-            return self.client.read(reply, (Framing::events(), question.most), hear, &mut take);
-        }
+        ask(self, question, hear)
     }
 
     fn window(&mut self, cancel: &Cancel) -> Option<u64> {
@@ -202,17 +167,6 @@ impl Model for OpenAi {
             self.asked = true;
         }
         self.window
-    }
-}
-
-fn hint(refusal: &Refusal) -> &'static str {
-    match refusal.status {
-        401 | 403 if refusal.url.starts_with("https://api.openai.com/") => {
-            "; set OPENAI_API_KEY to your key and try again"
-        }
-        401 | 403 => "; set the key for this server and try again",
-        404 => "; check the model's name and the address, which usually ends in /v1",
-        _ => "",
     }
 }
 

@@ -1,24 +1,20 @@
 //! OpenAI's Responses, streamed. Nothing is kept on the server: every question holds the whole conversation.
 
-use std::collections::BTreeMap;
-
-use ollm_net::Network;
 use ollm_protocol::Tool;
 use ollm_protocol::schema::{Api, lower};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, KeyHeader, Unanswered};
+use super::client::{Client, KeyHeader};
 use super::draft::{Draft, Fragment};
-use super::http::Patience;
-use super::openai::sendable;
+use super::http::Reply;
+use super::openai::{OPENAI, sendable};
+use super::protocol::{Connection, Protocol, ask};
 use super::refusal::Refusal;
 use super::shape::{Form, shaped};
 use super::stream::{Framing, Taken};
+use super::thoughts::Thoughts;
 use super::{Answer, Model, ModelError, Piece, Question};
 use crate::message::Message;
-
-/// How many answers are remembered whose thoughts must be sent back with their calls.
-const MOST_THOUGHTS: usize = 200;
 
 /// A model that is asked with OpenAI's Responses.
 #[derive(Debug)]
@@ -28,52 +24,55 @@ pub struct Responses {
     options: Map<String, Value>,
     /// Whether the model's sealed thoughts are asked for, so that they can be sent back.
     sealed: bool,
-    /// The items of thought before calls, by the id of the first call.
-    thoughts: BTreeMap<String, Vec<Value>>,
+    /// The items of thought before calls, which the server wants back.
+    thoughts: Thoughts,
 }
 
 impl Responses {
-    /// A model by its name at an address like `https://api.openai.com/v1`.
-    #[expect(clippy::needless_pass_by_value, reason = "who has a key hands it over")]
-    pub fn new(base_url: impl Into<String>, model: impl Into<String>, key: Option<String>) -> Responses {
+    /// A model at an address like `https://api.openai.com/v1`; `max_tokens` is `max_output_tokens` here.
+    pub fn new(connection: Connection) -> Responses {
+        let mut options = connection.settings();
+        if let Some(most) = options.shift_remove("max_tokens") {
+            options.insert("max_output_tokens".to_owned(), most);
+        }
         Responses {
-            client: Client::new(base_url.into(), key.as_deref(), KeyHeader::Bearer),
-            model: model.into(),
-            options: Map::new(),
+            client: Client::new(&connection, KeyHeader::Bearer),
+            model: connection.model,
+            options,
             sealed: true,
-            thoughts: BTreeMap::new(),
+            thoughts: Thoughts::default(),
         }
     }
 
-    /// With this temperature.
-    #[must_use]
-    pub fn temperature(mut self, temperature: Option<f64>) -> Responses {
-        self.options.extend(temperature.map(|temperature| ("temperature".to_owned(), temperature.into())));
-        self
-    }
-
-    /// With further fields in every request, for instance `reasoning`; `max_tokens` is `max_output_tokens` here.
-    #[must_use]
-    pub fn options(mut self, options: Map<String, Value>) -> Responses {
-        for (name, value) in options {
-            let name = if name == "max_tokens" { "max_output_tokens".to_owned() } else { name };
-            self.options.insert(name, value);
+    fn items(&self, message: &Message) -> Vec<Value> {
+        match message {
+            Message::System(text) | Message::User(text) => {
+                vec![json!({"role": "user", "content": [{"type": "input_text", "text": text}]})]
+            }
+            Message::Tool { call_id, content, .. } => {
+                vec![json!({"type": "function_call_output", "call_id": call_id, "output": content})]
+            }
+            Message::Assistant { content, calls } => {
+                let thoughts = self.thoughts.before(calls);
+                let said = (!content.is_empty())
+                    .then(|| json!({"role": "assistant", "content": [{"type": "output_text", "text": content}]}));
+                let calls = calls.iter().map(|call| {
+                    let arguments = Value::Object(sendable(&call.arguments)).to_string();
+                    json!({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
+                });
+                thoughts.into_iter().chain(said).chain(calls).collect()
+            }
         }
-        self
+    }
+}
+
+impl Protocol for Responses {
+    fn client(&self) -> &Client {
+        &self.client
     }
 
-    /// With this patience.
-    #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Responses {
-        self.client.patience = patience;
-        self
-    }
-
-    /// With these trusted authorities and proxies.
-    #[must_use]
-    pub fn network(mut self, network: Network) -> Responses {
-        self.client.network = network;
-        self
+    fn path(&self) -> &'static str {
+        "/responses"
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
@@ -100,39 +99,26 @@ impl Responses {
         body.into()
     }
 
-    fn items(&self, message: &Message) -> Vec<Value> {
-        match message {
-            Message::System(text) | Message::User(text) => {
-                vec![json!({"role": "user", "content": [{"type": "input_text", "text": text}]})]
-            }
-            Message::Tool { call_id, content, .. } => {
-                vec![json!({"type": "function_call_output", "call_id": call_id, "output": content})]
-            }
-            Message::Assistant { content, calls } => {
-                let thoughts = calls.first().and_then(|call| self.thoughts.get(&call.id)).cloned().unwrap_or_default();
-                let said = (!content.is_empty())
-                    .then(|| json!({"role": "assistant", "content": [{"type": "output_text", "text": content}]}));
-                let calls = calls.iter().map(|call| {
-                    let arguments = Value::Object(sendable(&call.arguments)).to_string();
-                    json!({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
-                });
-                thoughts.into_iter().chain(said).chain(calls).collect()
-            }
-        }
-    }
-
     /// Models that do not think have no sealed thoughts.
-    fn adapt(&mut self, refusal: &Refusal) -> bool {
+    fn adapt(&mut self, refusal: &Refusal, _: &Question<'_>, _: &mut dyn FnMut(Piece<'_>)) -> bool {
         let refuses = refusal.names("include") || refusal.names("ncrypted");
         refuses && std::mem::replace(&mut self.sealed, false)
     }
 
-    fn remember(&mut self, answer: &Answer, items: Vec<Value>) {
-        let Some(call) = answer.calls.first().filter(|_| !items.is_empty()) else { return };
-        if self.thoughts.len() >= MOST_THOUGHTS {
-            self.thoughts.pop_first();
+    fn hint(&self, refusal: &Refusal) -> String {
+        refusal.hint(refusal.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        let mut items = Items::default();
+        let framing = (Framing::events(), most);
+        let answer =
+            self.client.read(reply, framing, hear, &mut |draft, event, hear| items.take(draft, event, hear))?;
+        if let Some(why) = items.failed {
+            return Err(self.client.dropped(&why));
         }
-        self.thoughts.insert(call.id.clone(), items);
+        self.thoughts.keep(&answer, items.thoughts);
+        Ok(answer)
     }
 }
 
@@ -142,28 +128,7 @@ impl Model for Responses {
     }
 
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
-        loop {
-            let request = self.client.request("/responses", Some(&self.body(question)));
-            let reply = match self.client.ask(&request, question.cancel, hear) {
-                Ok(reply) => reply,
-                Err(Unanswered::Refused(refusal)) if self.adapt(&refusal) => continue,
-                Err(Unanswered::Refused(refusal)) => {
-                    let hint = hint(&refusal);
-                    return Err(refusal.into_error(hint));
-                }
-                Err(Unanswered::Failed(error)) => return Err(error),
-            };
-            let mut items = Items::default();
-            let answer =
-                self.client.read(reply, (Framing::events(), question.most), hear, &mut |draft, event, hear| {
-                    items.take(draft, event, hear)
-                })?;
-            if let Some(why) = items.failed {
-                return Err(self.client.dropped(&why));
-            }
-            self.remember(&answer, items.thoughts);
-            return Ok(answer);
-        }
+        ask(self, question, hear)
     }
 }
 
@@ -231,12 +196,4 @@ impl Items {
 fn tool(tool: &Tool) -> Value {
     let parameters = lower(&tool.input, Api::Object).schema;
     json!({"type": "function", "name": tool.name, "description": tool.description, "parameters": parameters, "strict": false})
-}
-
-fn hint(refusal: &Refusal) -> &'static str {
-    match refusal.status {
-        401 | 403 => "; set OPENAI_API_KEY to your key and try again",
-        404 => "; check the model's name and the address, which usually ends in /v1",
-        _ => "",
-    }
 }

@@ -15,7 +15,9 @@ impl Session<'_> {
     pub(super) fn read_instructions(&mut self, is_new: bool) {
         let folders = self.settings.instructions.clone();
         if !is_new {
-            folders.iter().for_each(|folder| self.instructions.skip(folder));
+            for folder in &folders {
+                self.instructions.skip(folder);
+            }
             return;
         }
         if folders.is_empty() {

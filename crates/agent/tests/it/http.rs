@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use ollm_agent::{
-    Answer, Arguments, Call, Cancel, Cut, Message, Model, ModelError, OpenAi, Patience, Piece, Question, TurnEnd,
+    Answer, Arguments, Call, Cancel, Connection, Cut, Message, Model, ModelError, OpenAi, Patience, Piece, Question,
+    TurnEnd,
 };
 use ollm_protocol::{Tool, ToolSchema};
 use proptest::prelude::*;
@@ -17,8 +18,17 @@ fn patience() -> Patience {
     Patience { pause: Duration::from_millis(1), retries: 3, ..Patience::default() }
 }
 
+fn connection(url: &str, key: Option<&str>) -> Connection {
+    Connection { patience: patience(), ..Connection::new(url, "m", key.map(str::to_owned)) }
+}
+
 fn model(server: &ModelServer, key: Option<&str>) -> OpenAi {
-    OpenAi::new(server.url(), "m", key.map(str::to_owned)).patience(patience())
+    OpenAi::new(connection(server.url(), key))
+}
+
+/// A model that is asked with another patience.
+fn patient(server: &ModelServer, patience: Patience) -> OpenAi {
+    OpenAi::new(Connection { patience, ..connection(server.url(), None) })
 }
 
 /// Asks once; what was heard on the way, and what came.
@@ -100,7 +110,8 @@ fn the_question_is_sent_as_the_server_expects_it() {
     let tools = [Tool { name: "shell".into(), description: "d".into(), input: schema, output: None, read_only: false }];
     let cancel = Cancel::default();
     let question = Question { messages: &messages, tools: &tools, most: 99, cancel: &cancel };
-    model(&server, Some("k-123456")).temperature(Some(0.5)).answer(&question, &mut |_| {}).unwrap();
+    let connection = Connection { temperature: Some(0.5), ..connection(server.url(), Some("k-123456")) };
+    OpenAi::new(connection).answer(&question, &mut |_| {}).unwrap();
     let asked = &server.asked()[0];
     assert_eq!(asked.path, "/v1/chat/completions");
     assert_eq!(asked.authorization.as_deref(), Some("Bearer k-123456"));
@@ -207,7 +218,7 @@ fn a_silent_server_is_given_up_by_the_person_or_in_time() {
     let interrupted = model.answer(&question, &mut |_| cancel.interrupt());
     assert!(matches!(interrupted, Err(ModelError::Cancelled)), "{interrupted:?}");
     let impatient = Patience { silence: Duration::from_millis(50), connect: Duration::from_millis(50), ..patience() };
-    let mut model = model.patience(impatient);
+    let mut model = patient(&server, impatient);
     let (_, answer) = ask(&mut model, &Cancel::default());
     assert!(
         matches!(answer, Err(ModelError::Silent { .. } | ModelError::Dropped { .. } | ModelError::Unreachable { .. })),
@@ -220,7 +231,7 @@ fn signs_of_life_without_end_are_given_up_in_time() {
     let alive = ": still here\n\n".repeat(100_000);
     let server = ModelServer::start(vec![ModelReply::bytes(alive.as_bytes(), 14, ModelReplyEnd::Hanging)]).unwrap();
     let patience = Patience { answer: Duration::from_millis(50), ..patience() };
-    let (_, answer) = ask(&mut model(&server, None).patience(patience), &Cancel::default());
+    let (_, answer) = ask(&mut patient(&server, patience), &Cancel::default());
     assert!(matches!(answer, Err(ModelError::Endless { .. })), "{answer:?}");
 }
 
@@ -230,7 +241,7 @@ fn an_interruption_ends_the_pause_before_another_try() {
     let patience = Patience { longest_pause: Duration::from_mins(10), ..patience() };
     let cancel = Cancel::default();
     let question = Question { messages: &[], tools: &[], most: 99, cancel: &cancel };
-    let answer = model(&server, None).patience(patience).answer(&question, &mut |_| cancel.interrupt());
+    let answer = patient(&server, patience).answer(&question, &mut |_| cancel.interrupt());
     assert!(matches!(answer, Err(ModelError::Cancelled)), "{answer:?}");
 }
 
@@ -243,11 +254,11 @@ fn nowhere() -> String {
 #[test]
 fn when_nobody_listens_another_model_is_named() {
     let url = nowhere();
-    let (_, answer) = ask(&mut OpenAi::new(&url, "m", None).patience(patience()), &Cancel::default());
+    let (_, answer) = ask(&mut OpenAi::new(connection(&url, None)), &Cancel::default());
     let error = answer.unwrap_err().to_string();
     assert!(error.starts_with(&format!("no model can be reached at {url}")), "{error}");
     assert!(error.contains("ollama:NAME"), "{error}");
-    assert!(OpenAi::new(&url, "m", None).patience(patience()).models(&Cancel::default()).is_err());
+    assert!(OpenAi::new(connection(&url, None)).models(&Cancel::default()).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ollm_agent::TurnEnd;
+use ollm_agent::{Message, TurnEnd};
 use serde_json::json;
 
 use crate::support::{World, calls, expecting, text};
@@ -18,7 +18,7 @@ fn instructions_around_the_folder_are_read_at_the_start_and_told() {
     world.settings.instructions = vec![around.clone(), around.join("work")];
     let mut session = world.start();
     assert_eq!(session.say("go", None)[0].end, TurnEnd::Done);
-    let roles: Vec<&str> = session.messages().iter().map(|message| message.role()).collect();
+    let roles: Vec<&str> = session.messages().iter().map(Message::role).collect();
     assert_eq!(roles, ["system", "system", "system", "user", "assistant"]);
     assert_eq!(world.shown("status").len(), 2);
 }

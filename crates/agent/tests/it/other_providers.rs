@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ollm_agent::{Anthropic, Cancel, Cut, Message, Model, ModelError, Patience, Piece, Question, Responses, TurnEnd};
+use ollm_agent::{
+    Anthropic, Cancel, Connection, Cut, Message, Model, ModelError, Patience, Piece, Question, Responses, TurnEnd,
+};
 use serde_json::{Value, json};
 use testkit::{ModelReply, ModelReplyEnd, ModelServer, ScriptedCall, reply_to_agent};
 
@@ -12,18 +14,22 @@ fn patience() -> Patience {
     Patience { pause: Duration::from_millis(1), retries: 1, ..Patience::default() }
 }
 
+fn connection(server: &ModelServer) -> Connection {
+    Connection { patience: patience(), ..Connection::new(server.url(), "m", Some("k-123456".into())) }
+}
+
 fn anthropic(server: &ModelServer) -> Anthropic {
-    Anthropic::new(server.url(), "m", Some("k-123456".into())).patience(patience())
+    Anthropic::new(connection(server))
 }
 
 fn responses(server: &ModelServer) -> Responses {
-    Responses::new(server.url(), "m", Some("k-123456".into())).patience(patience())
+    Responses::new(connection(server))
 }
 
 /// A stream of these events, in pieces of seven bytes.
 fn stream(events: &[Value]) -> ModelReply {
-    let text: String =
-        events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect();
+    let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    let text = events.iter().map(line).collect::<Vec<_>>().concat();
     ModelReply::bytes(text.as_bytes(), 7, ModelReplyEnd::Whole)
 }
 
@@ -41,15 +47,16 @@ fn ask(model: &mut dyn Model) -> (Vec<String>, Result<ollm_agent::Answer, ModelE
 
 #[test]
 fn a_turn_with_a_call_runs_over_each_protocol() {
-    let open: [fn(&ModelServer) -> Box<dyn Model>; 2] =
-        [|server| Box::new(anthropic(server)), |server| Box::new(responses(server))];
-    for open in open {
+    for protocol in ["anthropic", "responses"] {
         let server = ModelServer::answering(|asked| {
             reply_to_agent(asked, &ScriptedCall { tool: "shell", arguments: json!({"command": "echo hello"}) })
         })
         .unwrap();
         let mut world = World::new(&[]);
-        world.model = Some(open(&server));
+        world.model = Some(match protocol {
+            "anthropic" => Box::new(anthropic(&server)),
+            _ => Box::new(responses(&server)),
+        });
         let mut session = world.start();
         let turns = session.say("go", None);
         assert_eq!((turns[0].end.clone(), turns[0].response.as_str()), (TurnEnd::Done, "done"));

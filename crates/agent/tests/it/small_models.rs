@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_agent::{Cancel, Decision, Message, Model, Ollama, OpenAi, Patience, Piece, Question, TurnEnd};
+use ollm_agent::{Cancel, Connection, Decision, Message, Model, Ollama, OpenAi, Patience, Piece, Question, TurnEnd};
 use ollm_protocol::EventKind;
 use serde_json::{Value, json};
 use testkit::model_shapes::{
@@ -19,12 +19,16 @@ fn patience() -> Patience {
     Patience { pause: Duration::from_millis(1), retries: 2, ..Patience::default() }
 }
 
+fn connection(server: &ModelServer) -> Connection {
+    Connection { patience: patience(), ..Connection::new(server.url(), "m", None) }
+}
+
 fn openai(server: &ModelServer) -> OpenAi {
-    OpenAi::new(server.url(), "m", None).patience(patience())
+    OpenAi::new(connection(server))
 }
 
 fn ollama(server: &ModelServer) -> Ollama {
-    Ollama::new(server.url(), "m", None).patience(patience())
+    Ollama::new(connection(server))
 }
 
 fn says(words: &str) -> ModelReply {
@@ -120,8 +124,10 @@ fn a_server_that_loads_its_model_is_waited_for_and_what_cannot_succeed_is_not_tr
     let mut replies: Vec<ModelReply> = (0..20).map(|_| llama_loading()).collect();
     replies.push(says("ok"));
     let server = chat_server(replies);
-    let mut waiting =
-        world(openai(&server).patience(Patience { longest_pause: Duration::from_millis(1), ..patience() }));
+    let mut waiting = world(OpenAi::new(Connection {
+        patience: Patience { longest_pause: Duration::from_millis(1), ..patience() },
+        ..connection(&server)
+    }));
     assert_eq!(waiting.start().say("hi", None)[0].end, TurnEnd::Done);
     assert_eq!(waiting.shown("status").len(), 1, "it is told once");
     let server = chat_server(vec![llama_template("Conversation roles must alternate"), says("never")]);
@@ -134,18 +140,18 @@ fn a_server_that_loads_its_model_is_waited_for_and_what_cannot_succeed_is_not_tr
 fn a_server_that_loads_for_ever_is_given_up() {
     let server = ModelServer::answering(|_| Some(llama_loading())).unwrap();
     let patience = Patience { loading: Duration::from_millis(30), retries: 1, ..patience() };
-    let turns = world(openai(&server).patience(patience)).start().say("hi", None);
+    let turns = world(OpenAi::new(Connection { patience, ..connection(&server) })).start().say("hi", None);
     assert!(matches!(&turns[0].end, TurnEnd::Failed { message, .. } if message.contains("Loading model")));
 }
 
 #[test]
 fn an_answer_that_ran_out_of_tokens_is_told_and_no_success() {
     let mut events = answer_events("half a sent", &[], 50);
-    events.iter_mut().for_each(|event| {
+    for event in &mut events {
         if event["choices"][0]["finish_reason"] == "stop" {
             event["choices"][0]["finish_reason"] = json!("length");
         }
-    });
+    }
     let server = chat_server(vec![ModelReply::stream(&events, 50)]);
     let mut world = world(openai(&server));
     let turns = world.start().say("hi", None);
@@ -434,7 +440,9 @@ fn ollamas_window_is_what_the_model_was_loaded_with() {
     assert_eq!(ollama(&unloaded).window(&cancel), Some(8192));
     let silent = server(ollama_ps(&[]), ollama_show(&[], ""));
     assert_eq!(ollama(&silent).window(&cancel), None);
-    assert_eq!(ollama(&silent).context_window(Some(2000)).window(&cancel), Some(2000));
+    let options = json!({"num_ctx": 2000}).as_object().unwrap().clone();
+    let mut set = Ollama::new(Connection { options, ..connection(&silent) });
+    assert_eq!(set.window(&cancel), Some(2000));
 }
 
 #[test]
@@ -489,7 +497,7 @@ fn the_models_of_an_ollama_are_listed_shown_and_fetched() {
     ollama(&server).pull(&cancel, &mut |step| seen.push((step.completed, step.total))).unwrap();
     assert_eq!(seen, [(None, None), (Some(40), Some(100)), (Some(100), Some(100)), (None, None)]);
     let failed = |name: &str| {
-        let model = Ollama::new(server.url(), name, None).patience(patience());
+        let model = Ollama::new(Connection { model: name.to_owned(), ..connection(&server) });
         model.pull(&cancel, &mut |_| {}).unwrap_err().to_string()
     };
     assert!(failed("gone").contains("file does not exist"));

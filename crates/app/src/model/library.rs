@@ -1,6 +1,6 @@
 //! The models of a local Ollama: which there are, what they can do, and which one answers where none is named.
 
-use ollm_agent::{Cancel, ModelDetails, ModelEntry, ModelError, ModelName, Ollama, Provider, PullProgress};
+use ollm_agent::{Cancel, Connection, ModelDetails, ModelEntry, ModelError, ModelName, Ollama, Provider, PullProgress};
 use ollm_protocol::Remedy;
 
 use super::ModelConfig;
@@ -62,7 +62,8 @@ impl Library {
     }
 
     fn server(&self, model: &str, context: &AppContext) -> Ollama {
-        Ollama::new(&self.url, model, self.key.clone()).network(context.network.clone())
+        let connection = Connection::new(self.url.as_str(), model, self.key.clone());
+        Ollama::new(Connection { network: context.network.clone(), ..connection })
     }
 }
 
