@@ -29,6 +29,15 @@ pub(crate) enum Written {
     Mentioned(String),
 }
 
+/// Whether an answer that begins like this may turn out to be a call.
+pub(crate) fn may_begin(text: &str) -> bool {
+    let text = text.trim_start();
+    let marks = MARKS.iter().map(|(begin, _)| *begin).filter(|begin| *begin != "```");
+    text.is_empty()
+        || text.starts_with('{')
+        || marks.into_iter().any(|mark| mark.starts_with(text) || text.starts_with(mark))
+}
+
 /// Looks for a call in an answer's words; `offered` says which tools there are.
 pub(crate) fn find(content: &str, offered: &dyn Fn(&str) -> bool) -> Option<Written> {
     let text = content.trim();
@@ -126,6 +135,16 @@ mod tests {
             json!({"tool": "shell", "parameters": {"command": "ls"}}).to_string(),
         ] {
             assert_eq!(look(&text), Some(expected.clone()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_become_a_call_is_known_by_its_beginning() {
+        for text in ["", " ", "`", "```", "```json\n{", "{\"name\"", "<tool", "<tool_call>{", "[TOOL"] {
+            assert!(may_begin(text), "{text}");
+        }
+        for text in ["Sure", "```rust", "<p>", "[1]", "I call {"] {
+            assert!(!may_begin(text), "{text}");
         }
     }
 

@@ -58,7 +58,10 @@ impl Session<'_> {
     /// Makes room if there is none, or if the server refused what was sent, unless a hook objects.
     pub(super) fn make_room(&mut self, tally: &mut Tally) {
         self.measure_window();
-        self.overhead = overhead(&self.registry.tools());
+        // Afterwards it is what the last question offered.
+        if self.overhead == 0 {
+            self.overhead = overhead(&self.registry.tools());
+        }
         let size = self.size();
         if !(self.meter.is_full(size) || tally.overflowed == Overflow::Now) || tally.keep_all {
             return;

@@ -11,7 +11,7 @@ use super::turn::{Tally, refused};
 use super::{Session, TurnEnd, subagent};
 use crate::context::Asked;
 use crate::message::Message;
-use crate::port::News;
+use crate::port::{News, Show};
 use crate::provider::written_call::{self, Written};
 use crate::provider::{Answer, Cut, ModelError, Piece, Question};
 
@@ -24,31 +24,32 @@ impl Session<'_> {
         self.flush();
         self.overhead = overhead(tools);
         let sent = self.talk.size();
-        let mut heard = String::new();
+        let mut heard = Heard::new(tools, self.agents.is_empty());
         let (result, delays) = self.listen(tools, &mut heard);
         for delay in &delays {
             self.notify(Notice::Status, delay);
         }
         match result {
-            Ok(answer) => self.answered(answer, sent, tools, tally),
-            Err(error) => self.unanswered(&error, &heard, tally),
+            Ok(mut answer) => {
+                if !self.read_written_call(&mut answer, tools) {
+                    heard.release(&mut *self.ports.show);
+                }
+                self.answered(answer, sent, tally)
+            }
+            Err(error) => {
+                heard.release(&mut *self.ports.show);
+                self.unanswered(&error, &heard.text, tally)
+            }
         }
     }
 
-    fn listen(&mut self, tools: &[Tool], heard: &mut String) -> (Result<Answer, ModelError>, Vec<String>) {
+    fn listen(&mut self, tools: &[Tool], heard: &mut Heard) -> (Result<Answer, ModelError>, Vec<String>) {
         let mut delays = Vec::new();
         let question =
             Question { messages: &self.talk.messages, tools, most: self.settings.limits.answer, cancel: &self.cancel };
         let show = &mut self.ports.show;
-        // A sub-agent's words are no answer to the person.
-        let is_main = self.agents.is_empty();
         let result = self.model.answer(&question, &mut |piece| match piece {
-            Piece::Text(text) => {
-                heard.push_str(text);
-                if is_main {
-                    show.show(&News::Text(text));
-                }
-            }
+            Piece::Text(text) => heard.hear(text, &mut **show),
             Piece::Thought(text) => show.show(&News::Thought(text)),
             Piece::Waiting(time) => show.show(&News::Waiting { seconds: time.as_secs() }),
             Piece::Status(text) => {
@@ -59,14 +60,7 @@ impl Session<'_> {
         (result, delays)
     }
 
-    fn answered(
-        &mut self,
-        mut answer: Answer,
-        sent: usize,
-        tools: &[Tool],
-        tally: &mut Tally,
-    ) -> Result<Step, TurnEnd> {
-        self.read_written_call(&mut answer, tools);
+    fn answered(&mut self, mut answer: Answer, sent: usize, tally: &mut Tally) -> Result<Step, TurnEnd> {
         distinguish(&mut answer);
         tally.tokens = match (tally.tokens, answer.tokens) {
             (None, None) => None,
@@ -179,10 +173,10 @@ impl Session<'_> {
         Err(TurnEnd::Failed { code: error.code(), message })
     }
 
-    /// Understands a call that the model wrote as its answer, where it is nothing else.
-    fn read_written_call(&mut self, answer: &mut Answer, tools: &[Tool]) {
+    /// Understands a call that the model wrote as its answer, where it is nothing else; says whether it is one.
+    fn read_written_call(&mut self, answer: &mut Answer, tools: &[Tool]) -> bool {
         if !answer.calls.is_empty() || answer.cut.is_some() {
-            return;
+            return false;
         }
         let offered = |name: &str| tools.iter().any(|tool| tool.name == name);
         match written_call::find(&answer.content, &offered) {
@@ -190,12 +184,47 @@ impl Session<'_> {
                 self.status(&format!("the model wrote its call of {} as text; it counts as a call", call.name));
                 answer.content = String::new();
                 answer.calls.push(call);
+                return true;
             }
             Some(Written::Mentioned(name)) => {
                 self.status(&format!("the answer holds a call of {name} among other words; it was not made"));
             }
             None => {}
         }
+        false
+    }
+}
+
+/// The words of an answer as they come. Those that may turn out to be a call wait until that is known.
+struct Heard {
+    text: String,
+    /// How many bytes of it were shown.
+    shown: usize,
+    waits: bool,
+    /// A sub-agent's words are no answer to the person.
+    is_shown: bool,
+}
+
+impl Heard {
+    fn new(tools: &[Tool], is_shown: bool) -> Heard {
+        Heard { text: String::new(), shown: 0, waits: !tools.is_empty(), is_shown }
+    }
+
+    fn hear(&mut self, text: &str, show: &mut dyn Show) {
+        self.text.push_str(text);
+        self.waits = self.waits && written_call::may_begin(&self.text);
+        if !self.waits {
+            self.release(show);
+        }
+    }
+
+    /// Shows what has waited.
+    fn release(&mut self, show: &mut dyn Show) {
+        let waiting = self.text.get(self.shown..).unwrap_or_default();
+        if self.is_shown && !waiting.is_empty() {
+            show.show(&News::Text(waiting));
+        }
+        self.shown = self.text.len();
     }
 }
 

@@ -179,6 +179,7 @@ fn a_call_that_the_model_wrote_as_text_is_made() {
     assert_eq!(session.say("hi", None)[0].response, "done");
     assert!(session.messages().iter().any(|message| message.role() == "tool" && message.content() == "seen"));
     session.end();
+    assert_eq!(world.shown("text"), ["text done"], "a call is no answer");
     assert_eq!(world.data(EventKind::BeforeTool).len(), 1, "hooks have their say");
     let mut world = World::new(&[text(&format!("You could write this:\n{call}"))]);
     assert_eq!(world.start().say("hi", None)[0].end, TurnEnd::Done);
