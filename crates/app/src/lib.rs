@@ -18,6 +18,7 @@ pub mod connect;
 pub mod control;
 pub mod doctor;
 mod error;
+mod forecast;
 pub mod git_hook;
 mod guards;
 pub mod model;
@@ -41,6 +42,7 @@ pub use approval_key::UnlockedKey;
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::{AppError, ErrorKind};
+pub use forecast::{Forecast, Step};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
 

@@ -27,7 +27,7 @@ use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
-use trace::TraceCommand;
+use trace::TraceArguments;
 use trust::TrustCommand;
 
 /// Hooks for AI agents: one event in, one verdict out.
@@ -90,11 +90,10 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say why each hook does or does not run for an event, why one hook does not run, or how an earlier verdict came about
+    Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
-    Trace {
-        #[command(subcommand)]
-        command: TraceCommand,
-    },
+    Trace(TraceArguments),
     /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
         #[command(subcommand)]
@@ -352,4 +351,17 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error, output: &mut Output) -> Failure {
     output.explain(&error.render().ansi().to_string());
     Failure::new(Kind::Usage, "")
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// An event in any dialect's spelling, a hook's id or name, or a `traceId` or a part of one
+    pub(crate) what: String,
+    /// The event's data as JSON
+    #[arg(long, value_name = "JSON")]
+    pub(crate) data: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -13,6 +13,7 @@ mod connect;
 pub(crate) mod demo;
 mod doctor;
 mod emit;
+mod explain;
 pub(crate) mod ext;
 mod git_hook;
 pub(crate) mod hook;
@@ -38,7 +39,8 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, context, output),
         Command::Man { out } => man::run(out.as_deref(), output),
-        Command::Trace { command } => trace::run(&command, context, output),
+        Command::Explain(arguments) => explain::run(&arguments, context, output),
+        Command::Trace(arguments) => trace::run(&arguments, context, output),
         Command::Ext { command } => ext::run_command(command, context, output),
         Command::Skill { command } => skill::run_command(command, context, output),
         Command::Config { command } => config::run_command(command, context, output),

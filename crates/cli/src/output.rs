@@ -6,6 +6,7 @@ use std::path::Path;
 use ollm_app::{AppContext, Notices};
 use ollm_protocol::Reply;
 use ollm_store::{escape_for_json, escape_for_people, one_line};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
@@ -91,6 +92,15 @@ impl Output {
     /// Fails if a part of an answer that was written as it came was lost.
     pub(crate) fn is_whole(&self) -> Result<(), Failure> {
         self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
+    }
+
+    /// Whether nobody reads standard output any more.
+    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
+    pub(crate) fn is_closed(&self) -> bool {
+        let stdout = io::stdout();
+        let mut look = [PollFd::new(&stdout, PollFlags::empty())];
+        rustix::event::poll(&mut look, Some(&Timespec::default())).is_ok()
+            && look.iter().any(|seen| seen.revents().contains(PollFlags::ERR))
     }
 
     /// Tells the person something, in one line.

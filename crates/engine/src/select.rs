@@ -54,7 +54,8 @@ impl<'a> Selection<'a> {
     }
 }
 
-fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
+/// Why a hook is off, if it is.
+pub(crate) fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
     if let Some(why) = &hook.off {
         return Some(Skip::new(hook, Reason::Disabled, why));
     }

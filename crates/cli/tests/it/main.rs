@@ -26,6 +26,7 @@ mod doctor;
 mod documents;
 mod embed;
 mod examples;
+mod explain;
 mod extension_laws;
 mod extensions;
 mod faults;
