@@ -137,7 +137,12 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
     rows.insert(declared, ("trust", state.trust.to_owned()));
     let covered = covered(hook).into_iter().map(|(agent, names)| format!("{agent}: {}", names.join(", ")));
     let covered = covered.collect::<Vec<_>>().join("\n");
-    rows.extend((!covered.is_empty()).then_some(("covers", covered)));
+    let names_tools = hook.events.iter().any(|kind| kind.subject_field() == Some("tool_name"));
+    if !covered.is_empty() {
+        rows.push(("covers", covered));
+    } else if names_tools && !matches!(hook.matcher, Matcher::Any) && !hook.matcher.text().starts_with("mcp__") {
+        rows.push(("covers", "no tool that is known of any agent".to_owned()));
+    }
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     if let Some(group) = &hook.spec.group {
         let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();
