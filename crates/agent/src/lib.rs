@@ -96,6 +96,6 @@ pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDE
 pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings};
 pub use time::{iso, session_id};
-pub use tool::ShellSettings;
+pub use tool::{ShellSettings, unified_diff};
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

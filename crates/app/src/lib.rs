@@ -31,6 +31,7 @@ pub mod secrets;
 pub mod servers;
 pub mod session;
 pub mod trace;
+pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
 pub use app::{

@@ -27,7 +27,7 @@ use crate::trace;
 mod hooks;
 mod prompt;
 
-use hooks::Hooks;
+pub(crate) use hooks::Hooks;
 pub use hooks::{EventListener, HookContext};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 

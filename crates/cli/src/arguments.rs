@@ -30,6 +30,8 @@ use mcp::McpCommand;
 use trace::TraceArguments;
 use trust::TrustCommand;
 
+const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left out. While a chat runs in the project, the chat tells hooks instead.\n\nExit codes: 5 the project is gone, 129, 130 or 143 a signal ended it.";
+
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
 #[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
@@ -82,6 +84,13 @@ pub(crate) enum Command {
     GitHook {
         #[command(subcommand)]
         command: GitHookCommand,
+    },
+    /// Tell hooks of every file that people and programs create, edit or delete in this project
+    #[command(after_help = WATCH_HELP)]
+    Watch {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
     },
     /// Look over everything that is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]

@@ -26,6 +26,7 @@ mod session;
 mod skill;
 mod trace;
 pub(crate) mod trust;
+mod watch;
 
 pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Disconnect(arguments) => connect::disconnect(&arguments, context, output),
         Command::Import(arguments) => connect::import(&arguments, context, output),
         Command::GitHook { command } => git_hook::run_command(&command, context, output),
+        Command::Watch { json } => watch::run(json, context, output),
         Command::Doctor { json } => doctor::run(json, context, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, context, output),

@@ -1,7 +1,7 @@
 //! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
 
 use ollm_protocol::tool::{CallEffect, effects_of};
-use ollm_protocol::{EventKind, Flow, Tool, ToolResult, nearest};
+use ollm_protocol::{EventKind, FileChange, Flow, Tool, ToolResult, nearest};
 use serde_json::{Map, Value, json};
 
 use super::consent::{Asker, Standing};
@@ -260,22 +260,17 @@ impl Session<'_> {
     }
 
     fn tell_change(&mut self, change: &Change) {
-        let path = change.path.display().to_string();
-        let what = match change.kind {
-            EventKind::FileCreated => "created",
-            EventKind::FileDeleted => "deleted",
-            _ => "edited",
+        let most = self.settings.limits.result;
+        let told = FileChange {
+            kind: change.kind,
+            path: change.path.display().to_string(),
+            name: None,
+            content: change.content.as_ref().map(|content| ollm_store::cut(content, most).into_owned()),
+            diff: Some(change.diff.clone()),
+            size: change.size as u64,
+            timestamp: iso((self.ports.clock)()),
         };
-        let changes = json!({"type": what, "size": change.size, "timestamp": iso((self.ports.clock)())});
-        let mut file = json!({"path": path, "changes": change.diff});
-        if let (Some(content), Some(file)) = (&change.content, file.as_object_mut()) {
-            let most = self.settings.limits.result;
-            file.insert("content".to_owned(), ollm_store::cut(content, most).into_owned().into());
-        }
-        self.emit(
-            change.kind,
-            [("path", path.into()), ("changes", changes), ("diff", change.diff.clone().into()), ("file", file)],
-        );
+        self.emit(change.kind, told.fields());
     }
 }
 

@@ -57,3 +57,4 @@ mod terminal;
 mod trace;
 mod trust;
 mod trying;
+mod watch;
