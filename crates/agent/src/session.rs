@@ -9,7 +9,9 @@ use ollm_protocol::{EventKind, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
+use crate::context::Meter;
 use crate::conversation::Conversation;
+use crate::instructions::Instructions;
 use crate::message::Message;
 use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
 use crate::provider::Model;
@@ -23,9 +25,12 @@ use crate::workspace::{Workspace, WorkspaceError};
 mod call;
 mod compress;
 mod consent;
+mod cycle;
 mod emit;
 mod foreign;
+mod instruct;
 mod model;
+mod subagent;
 mod turn;
 
 /// What the world plugs in.
@@ -59,6 +64,9 @@ pub struct Session<'a> {
     children: Children,
     registry: Registry,
     talk: Conversation,
+    meter: Meter,
+    /// The bytes of the tools on offer.
+    overhead: usize,
     transcript: Option<Transcript>,
     cancel: Cancel,
     started: SystemTime,
@@ -75,6 +83,12 @@ pub struct Session<'a> {
     /// Tools that the person allowed for good.
     allowed: BTreeSet<String>,
     todos: Vec<todo::Item>,
+    /// The sub-agents at work, each started by the one before.
+    agents: Vec<String>,
+    /// How many sub-agents have begun.
+    agents_begun: usize,
+    /// The project's own instructions that were read.
+    instructions: Instructions,
     stage: Stage,
 }
 
@@ -214,6 +228,8 @@ impl<'a> Session<'a> {
             children: Children::new(),
             registry,
             talk: Conversation::new(messages),
+            meter: Meter::default(),
+            overhead: 0,
             transcript,
             cancel,
             queue: VecDeque::new(),
@@ -222,6 +238,9 @@ impl<'a> Session<'a> {
             halted: None,
             allowed: BTreeSet::new(),
             todos: Vec::new(),
+            agents: Vec::new(),
+            agents_begun: 0,
+            instructions: Instructions::default(),
             stage: Stage::Refused,
         };
         session.open()?;
@@ -238,10 +257,12 @@ impl<'a> Session<'a> {
         }
         self.stage = Stage::Running;
         self.halted = None;
-        if self.talk.messages.is_empty() && !self.settings.system_prompt.is_empty() {
+        let is_new = self.talk.messages.is_empty();
+        if is_new && !self.settings.system_prompt.is_empty() {
             let prompt = self.settings.system_prompt.clone();
             self.push(Message::System(prompt));
         }
+        self.read_instructions(is_new);
         Ok(())
     }
 
@@ -294,6 +315,7 @@ impl<'a> Session<'a> {
     /// Goes on with another model.
     pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
         self.model = model;
+        self.meter.reset();
     }
 
     /// Ends the session.

@@ -22,7 +22,7 @@ pub(crate) mod mcp;
 pub(crate) mod trace;
 pub(crate) mod trust;
 
-use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
+use agent::{AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
@@ -136,6 +136,11 @@ pub(crate) enum Command {
     Chat {
         #[command(flatten)]
         agent: AgentArguments,
+    },
+    /// List, fetch and look at the models of a local Ollama
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
     },
     /// Look at earlier conversations
     Session {

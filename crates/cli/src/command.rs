@@ -19,6 +19,7 @@ mod git_hook;
 pub(crate) mod hook;
 mod man;
 pub(crate) mod mcp;
+mod model;
 pub(crate) mod review;
 mod run;
 mod schema;
@@ -50,6 +51,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Mcp { command } => mcp::run_command(command, context, output),
         Command::Run(arguments) => run::run(&arguments, context, output),
         Command::Chat { agent } => chat::run(&agent, context, output),
+        Command::Model { command } => model::run(&command, context, output),
         Command::Session { command } => session::run(command, context, output),
         Command::Demo { json } => demo::run(context, json, output),
     }

@@ -39,6 +39,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ShowConfiguration(section) => format!("ollm config show {section}"),
         Remedy::MigrateConfiguration => "ollm config migrate".to_owned(),
         Remedy::NameModel => "ollm run --model openai:NAME@http://HOST:PORT/v1 …".to_owned(),
+        Remedy::PullModel(name) => named("model pull", name),
         Remedy::RecordModel => "ollm run --record FILE".to_owned(),
         Remedy::Demonstrate => "ollm demo".to_owned(),
         _ => return None,

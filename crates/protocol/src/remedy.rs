@@ -86,6 +86,8 @@ pub enum Remedy {
     MigrateConfiguration,
     /// Name the model for one run.
     NameModel,
+    /// Fetch the model of this name.
+    PullModel(String),
     /// Write down what a model answers.
     RecordModel,
     /// See the program work without a model.
@@ -119,6 +121,7 @@ impl Remedy {
             Remedy::ShowConfiguration(_) => ("look where it was set", "", " shows where it was set"),
             Remedy::MigrateConfiguration => ("write today's name", "", " writes today's name"),
             Remedy::NameModel => ("name one, or set OLLM_MODEL", "name one: ", ", or set OLLM_MODEL"),
+            Remedy::PullModel(_) => ("fetch a model first", "", " fetches one"),
             Remedy::RecordModel => ("record one first", "", " writes one"),
             Remedy::Demonstrate => ("try it without a model", "try it without a model: ", ""),
         }

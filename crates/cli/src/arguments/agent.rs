@@ -79,6 +79,29 @@ impl AgentArguments {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// List the models there are, the latest first
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch a model
+    Pull {
+        /// Its name, for instance qwen3:4b
+        name: String,
+    },
+    /// Show what a model can do and how many tokens it can look at
+    Show {
+        /// Its name
+        name: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
     /// List the conversations there are, the latest first
     List {

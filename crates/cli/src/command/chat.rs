@@ -42,7 +42,7 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
     let lookout = ReloadWatcher::new(&app.borrow(), context);
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = Shared::new(output);
-    let display = Display { output: &shared, style: Style::Text, open: false };
+    let display = Display::new(&shared, Style::Text, &cancel);
     let desk = HookContext { app, notices: &shared };
     let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), Box::new(|_, _, _| {})) {
         Ok(session) => session,

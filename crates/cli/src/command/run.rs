@@ -48,7 +48,7 @@ fn work(
     let shared = Shared::new(output);
     let mut ports = PromptPorts::default();
     ports.approve = Box::new(Terminal::new(&cancel));
-    ports.show = Box::new(Display { output: &shared, style, open: false });
+    ports.show = Box::new(Display::new(&shared, style, &cancel));
     ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {
             let _ = shared.lock().json(&event_json(event, decision));

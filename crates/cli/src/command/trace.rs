@@ -189,7 +189,7 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
     let Some(log) = trail(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
     let mut follower = log.follow().map_err(unreadable)?;
     let stop = Stop::listen();
-    while stop.failure().is_none() && !output.is_closed() {
+    while stop.failure().is_none() && !output.is_unread() {
         for line in follower.read().map_err(unreadable)? {
             if let Some(record) = Record::of_line(&line).filter(|record| filter.fits(record)) {
                 print(&record, format, output)?;

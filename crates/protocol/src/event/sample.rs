@@ -60,7 +60,7 @@ fn own(kind: EventKind) -> Value {
         EventKind::PostCompress => json!({
             "trigger": "auto", "size": 8_000, "maxSize": 32_000, "summary": "The build folder was looked at.",
         }),
-        EventKind::ContextOverflow => json!({"size": 33_000, "maxSize": 32_000, "utilization": 1.03}),
+        EventKind::ContextOverflow => json!({"size": 26_000, "maxSize": 32_000, "utilization": 0.813}),
         EventKind::Notification => json!({"message": "Waiting for your answer", "event_type": "status"}),
         EventKind::ApprovalRequest => json!({
             "operation": "shell", "details": {"command": "rm -r build"}, "requester": "agent",

@@ -92,7 +92,7 @@ pub const WEB_SEARCH: &Declaration =
 pub const TODO: &Declaration = &Declaration::new("todo");
 
 /// Starts another agent, whose own calls are looked at one by one.
-pub const SUBAGENT: &Declaration = &Declaration::new("subagent");
+pub const TASK: &Declaration = &Declaration::new("task");
 
 /// Every canonical tool.
 pub const TOOLS: &[&Declaration] = &[
@@ -113,7 +113,7 @@ pub const TOOLS: &[&Declaration] = &[
     WEB_FETCH,
     WEB_SEARCH,
     TODO,
-    SUBAGENT,
+    TASK,
 ];
 
 /// Tools of other agents and of the documents: who calls it so, its name, the canonical tool, and their arguments by ours.
@@ -137,8 +137,8 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("LS", LIST_DIR, &[]).of(&["droid"]),
     row("TodoWrite", TODO, &[]).of(&["claude", "droid"]),
     row("TodoRead", TODO, &[]),
-    row("Agent", SUBAGENT, &[]).of(&["claude"]),
-    row("Task", SUBAGENT, &[]).of(&["claude", "cursor", "droid"]),
+    row("Agent", TASK, &[]).of(&["claude"]),
+    row("Task", TASK, &[]).of(&["claude", "cursor", "droid"]),
     // Anthropic's text editor, and tools shaped like it: Kiro, goose.
     row("str_replace_based_edit_tool", TEXT_EDITOR, &[]),
     row("str_replace_editor", TEXT_EDITOR, &[("file_path", "path")]),
@@ -153,7 +153,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("apply_patch", APPLY_PATCH, &[("command", "patch"), ("input", "patch")]).of(&["codex"]),
     row("view_image", READ_FILE, &[]),
     row("update_plan", TODO, &[]).of(&["codex"]),
-    row("spawn_agent", SUBAGENT, &[]).of(&["codex"]),
+    row("spawn_agent", TASK, &[]).of(&["codex"]),
     // Gemini CLI and Qwen Code.
     row("run_shell_command", SHELL, &[("directory", "cwd"), ("dir_path", "cwd")]).of(&["gemini", "qwen"]),
     row("read_file", READ_FILE, &[("file_path", "path"), ("absolute_path", "path")]).of(&["gemini", "qwen"]),
@@ -169,7 +169,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("google_web_search", WEB_SEARCH, &[]).of(&["gemini"]),
     row("web_search", WEB_SEARCH, &[]).of(&["qwen", "kiro"]),
     row("write_todos", TODO, &[]).of(&["gemini"]),
-    row("invoke_agent", SUBAGENT, &[]).of(&["gemini"]),
+    row("invoke_agent", TASK, &[]).of(&["gemini"]),
     // Cursor.
     row("Shell", SHELL, &[]).of(&["cursor"]),
     row("run_terminal_cmd", SHELL, &[]),
@@ -187,7 +187,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("create", WRITE_FILE, &[]).of(&["copilot"]).with(&[("file_text", "content")]),
     row("edit", EDIT_FILE, &[]).of(&["copilot"]).with(&[("old_str", "old"), ("new_str", "new")]),
     row("grep", GREP, &[]).of(&["copilot", "kiro", "opencode"]),
-    row("task", SUBAGENT, &[]).of(&["copilot", "qwen", "opencode"]),
+    row("task", TASK, &[]).of(&["copilot", "qwen", "opencode"]),
     row("run_in_terminal", SHELL, &[]),
     row("create_file", WRITE_FILE, &[("file_path", "path"), ("filename", "path")]),
     row("insert_edit_into_file", EDIT_FILE, &[("file_path", "path")]),
@@ -255,6 +255,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("interact_with_process", WRITE_STDIN, &[("input", "chars")]),
     row("pty_write", WRITE_STDIN, &[("data", "chars"), ("input", "chars")]),
     row("search", GREP, &[]),
+    row("subagent", TASK, &[]),
 ];
 
 const fn row(

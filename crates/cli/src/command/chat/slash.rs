@@ -27,6 +27,7 @@ const HELP: &str = "\
 /skill NAME [KEY=VALUE …]    say what a skill says
 /tools                       the tools the model has
 /model [NAME]                the model, or another one
+/compress                    make this conversation shorter, with a summary by the model
 /session                     this conversation
 /trigger NAME                tell the hooks of user_triggered
 /emit NAME [JSON]            tell the hooks of an event of your own
@@ -53,6 +54,7 @@ impl Chat<'_, '_> {
             ("/trigger", "") => self.tell("write /trigger NAME; hooks of user_triggered hear the name")?,
             ("/trigger", name) => drop(self.session.trigger(name, Value::Null)),
             ("/emit", rest) => self.emit(rest)?,
+            ("/compress", _) => self.compress()?,
             ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
@@ -69,6 +71,14 @@ impl Chat<'_, '_> {
             mcp_tools.settle(&self.cancel, &mut |text| self.output.lock().tell(text));
         }
         self.session.say(line, None);
+    }
+
+    /// Makes the conversation shorter, and shows what stands for the rest.
+    fn compress(&mut self) -> Result<(), Failure> {
+        match self.session.compress() {
+            Ok(summary) => self.tell(&summary),
+            Err(why) => self.tell(&format!("the conversation stays as it is: {why}")),
+        }
     }
 
     /// Tells the hooks of an event of the person's own.
