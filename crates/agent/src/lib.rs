@@ -99,7 +99,7 @@ pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::responses::Responses;
 pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
-pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
+pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings};
 pub use time::{iso, session_id};
 pub use tool::{ShellSettings, unified_diff};

@@ -37,7 +37,7 @@ use rules::{IgnoreRules, is_ignore_file};
 use scan::{MOST_FILES, Scan, scan};
 
 pub use notes::FileNote;
-pub use project::ProjectWatch;
+pub use project::{HookRun, ProjectWatch};
 pub use run::{FILE_EVENTS, WatchListener, has_listener, watch_project};
 pub use share::WatchRole;
 
@@ -237,11 +237,30 @@ impl FileWatcher {
         self.runs.add(path, &self.chain, from, until);
     }
 
-    /// Takes a file as it is now, if it has this stamp or is gone: hooks have heard of it.
-    pub(crate) fn absorb_if(&mut self, path: &Path, key: Option<StatKey>) {
-        let is_ours = self.baseline.contains(path) || self.is_watched(path);
-        if is_ours && notes::key_of(path) == key {
+    /// The agent had a turn in this time. The root of the project stands for it in chains of changes.
+    pub(crate) fn agent_worked(&mut self, from: SystemTime, until: SystemTime) {
+        self.runs.add(&self.root, &Chain::default(), from, until);
+    }
+
+    /// Whether the agent led to the change that was taken last.
+    pub(crate) fn is_agents(&self) -> bool {
+        self.chain.first() == Some(&self.root)
+    }
+
+    /// Hooks have heard of a file with this stamp, or that it is gone, from somebody else. It may have changed again since.
+    pub(crate) fn heard_of(&mut self, path: &Path, key: Option<StatKey>) {
+        if !self.baseline.contains(path) && !self.is_watched(path) {
+            return;
+        }
+        let now = notes::key_of(path);
+        if now == key {
             self.baseline.absorb(path);
+        } else if !self.baseline.has_stamp(path, key) {
+            self.baseline.set(path, key);
+            self.touched
+                .paths
+                .entry(path.to_owned())
+                .or_insert_with(|| now.map_or_else(SystemTime::now, |now| time_of(&now)));
         }
     }
 

@@ -41,6 +41,7 @@ pub(super) struct Tally {
 impl Session<'_> {
     pub(super) fn turn(&mut self, prompt: &str, context: Option<&str>, chain: u32) -> Turn {
         self.chain = chain;
+        self.last_chain = chain;
         self.halted = None;
         let mut tally = Tally::new(prompt, (self.ports.clock)());
         let end = match self.begin(prompt, context) {

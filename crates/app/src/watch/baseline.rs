@@ -68,6 +68,19 @@ impl Baseline {
         self.files.entry(path).or_insert(state);
     }
 
+    /// Whether hooks last heard of a file with this stamp, or that it is gone.
+    pub(super) fn has_stamp(&self, path: &Path, key: Option<StatKey>) -> bool {
+        self.files.get(path).map(|state| state.key) == key
+    }
+
+    /// Takes a file to have had this stamp, or to have been gone, when hooks last heard of it.
+    pub(super) fn set(&mut self, path: &Path, key: Option<StatKey>) {
+        self.remove(path);
+        if let Some(key) = key {
+            self.add(path.to_owned(), key);
+        }
+    }
+
     /// How many files there are.
     pub(super) fn len(&self) -> usize {
         self.files.len()

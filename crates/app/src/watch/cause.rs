@@ -43,8 +43,12 @@ impl HookRuns {
 
     /// What led to a change at this time: the longest chain whose hooks ran then, or nothing.
     pub(super) fn cause(&self, at: SystemTime) -> Chain {
-        let ran = self.0.iter().filter(|run| run.from <= at + DELAY && at <= run.until + DELAY);
-        longest(ran)
+        let ran = |delay: Duration| {
+            longest(self.0.iter().filter(move |run| run.from <= at + delay && at <= run.until + delay))
+        };
+        // Runs follow one another: what lies within one does not belong to the one before.
+        let within = ran(Duration::ZERO);
+        if within.is_empty() { ran(DELAY) } else { within }
     }
 
     /// What led to a change that happened after this time, as far as hooks may have made it.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use ollm_agent::ChangedBy;
 use ollm_engine::Outcome;
 use ollm_protocol::{FileChange, Source};
 
@@ -72,7 +73,7 @@ impl ProjectWatch {
         let now = Instant::now();
         let Some((share, notes)) = &mut self.others else { return self.watcher.look(now) };
         for (path, key) in notes.told() {
-            self.watcher.absorb_if(&path, key);
+            self.watcher.heard_of(&path, key);
         }
         if !share.is_teller() {
             if !share.take() {
@@ -80,7 +81,7 @@ impl ProjectWatch {
             }
             // The other one may have noted something since.
             for (path, key) in notes.told() {
-                self.watcher.absorb_if(&path, key);
+                self.watcher.heard_of(&path, key);
             }
             self.watcher.compare_soon();
         }
@@ -104,17 +105,46 @@ impl ProjectWatch {
         self.watcher.next_change_but(&mut |path| notes.as_mut().is_some_and(|notes| notes.is_being_told(path)))
     }
 
-    /// Hooks were told of a change: what they wrote into the file since `from` is no further change.
-    pub fn told(&mut self, change: &FileChange, outcome: &Outcome, from: SystemTime) {
+    /// Who made the change that was taken last.
+    pub fn changed_by(&self) -> ChangedBy {
+        if self.watcher.is_agents() { ChangedBy::Agent } else { ChangedBy::Others }
+    }
+
+    /// The agent had a turn in this time: what changed meanwhile is its work.
+    pub fn agent_worked(&mut self, from: SystemTime, until: SystemTime) {
+        self.watcher.agent_worked(from, until);
+    }
+
+    /// Hooks were told of a change at `from`: what they wrote into the file since is no further change.
+    pub fn told(&mut self, change: &FileChange, run: HookRun, from: SystemTime) {
         let path = Path::new(&change.path);
-        let ran = outcome.reports.iter().filter(|report| report.hook.spec.source != Source::Builtin);
-        // A hook that nobody waits for may go on until its time is up.
-        let late = ran.clone().filter(|report| report.detached).map(|report| report.hook.timeout.value).max();
-        if ran.count() > 0 {
-            self.watcher.hooks_ran(path, from, SystemTime::now() + late.unwrap_or_default());
+        if let HookRun::Ran { late } = run {
+            self.watcher.hooks_ran(path, from, SystemTime::now() + late);
         }
         if let Some((_, notes)) = self.others.as_ref().filter(|_| self.has_others) {
             notes.add(path);
         }
+    }
+}
+
+/// Whether hooks ran for a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HookRun {
+    /// None did.
+    #[default]
+    None,
+    /// Some did.
+    Ran {
+        /// How long those may go on that nobody waits for.
+        late: Duration,
+    },
+}
+
+impl HookRun {
+    /// What an outcome says about it.
+    pub fn of(outcome: &Outcome) -> HookRun {
+        let ran = || outcome.reports.iter().filter(|report| report.hook.spec.source != Source::Builtin);
+        let late = ran().filter(|report| report.detached).map(|report| report.hook.timeout.value).max();
+        if ran().next().is_some() { HookRun::Ran { late: late.unwrap_or_default() } } else { HookRun::None }
     }
 }

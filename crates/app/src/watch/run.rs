@@ -7,7 +7,7 @@ use ollm_agent::{Cancel, Decision, iso};
 use ollm_engine::Outcome;
 use ollm_protocol::{Event, EventKind, FileChange, Source, Verdict};
 
-use super::{ProjectWatch, WatchRole};
+use super::{HookRun, ProjectWatch, WatchRole};
 use crate::app::App;
 use crate::error::AppError;
 use crate::port::{Notices, Shared};
@@ -74,7 +74,7 @@ fn serve(
         let mut next = Some(first);
         while let Some(change) = next.filter(|_| !cancel.is_set()) {
             let (from, (decision, outcome)) = (SystemTime::now(), tell(&change, watch, hooks, desk));
-            watch.told(&change, &outcome, from);
+            watch.told(&change, HookRun::of(&outcome), from);
             listener.changed(&change, &decision, &outcome);
             watch.look()?;
             next = watch.next_change();

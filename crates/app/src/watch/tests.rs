@@ -123,14 +123,21 @@ fn what_was_told_by_others_is_no_change() {
     fs::remove_file(project.path("b")).unwrap();
     for name in ["a", "b", "new"] {
         let path = project.path(name);
-        project.watcher.absorb_if(&path, notes::key_of(&path));
+        project.watcher.heard_of(&path, notes::key_of(&path));
     }
     assert_eq!(project.changes(), []);
     // This one has changed once more since others heard of it.
     let (path, before) = (project.path("a"), notes::key_of(&project.path("a")));
     project.write("a", "later");
-    project.watcher.absorb_if(&path, before);
+    project.watcher.heard_of(&path, before);
     assert_eq!(project.changes(), [told(EventKind::FileEdited, "a")]);
+    // And this one came and went.
+    let path = project.path("short");
+    project.write("short", "1");
+    let before = notes::key_of(&path);
+    fs::remove_file(&path).unwrap();
+    project.watcher.heard_of(&path, before);
+    assert_eq!(project.changes(), [told(EventKind::FileDeleted, "short")]);
 }
 
 #[test]

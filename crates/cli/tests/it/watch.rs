@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::bundled::approve;
 use crate::lab::{Lab, Ran, eventually, finish, start};
 
+mod chat;
 mod faults;
 mod git;
 
@@ -75,7 +76,7 @@ impl Watch<'_> {
         // What is written later is told later; twice, so that what hooks did meanwhile shows, too.
         for _ in 0..2 {
             self.marks += 1;
-            let mark = format!("mark-{}", self.marks);
+            let mark = format!("mark-{}-{}", self.child.id(), self.marks);
             self.lab.write(&format!("project/{mark}"), "");
             self.until("the mark is told", |line| line["path"] == *mark);
         }

@@ -70,7 +70,8 @@ impl Chat<'_, '_> {
         if let Some(mcp_tools) = self.mcp_tools() {
             mcp_tools.settle(&self.cancel, &mut |text| self.output.lock().tell(text));
         }
-        self.session.say(line, None);
+        let session = &mut self.session;
+        self.files.turn(|| drop(session.say(line, None)));
     }
 
     /// Makes the conversation shorter, and shows what stands for the rest.
