@@ -8,10 +8,13 @@ use super::consent::{Asker, Standing};
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
-use crate::port::{Decision, News};
+use crate::port::{Decision, Failure, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::{iso, seconds};
 use crate::tool::{Bench, Change, Done, Reach};
+
+/// The most of a tool's own words that an error repeats.
+const LONGEST_MESSAGE: usize = 2 << 10;
 
 /// What came of a call.
 struct Work {
@@ -210,6 +213,11 @@ impl Session<'_> {
                 ("execution_time", took.into()),
             ],
         );
+        if result.is_error && !self.cancel.is_set() {
+            let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&text, LONGEST_MESSAGE));
+            self.tell_error("tool", "tool", &Failure { message, stack: None });
+        }
+        self.look_after_sources();
         self.told(text, result.is_error, &decision)
     }
 
@@ -267,7 +275,7 @@ impl Session<'_> {
             _ => "edited",
         };
         let changes = json!({"type": what, "size": change.size, "timestamp": iso((self.ports.clock)())});
-        let mut file = json!({"path": path, "changes": change.diff});
+        let mut file = json!({"path": self.workspace.name(&change.path), "absolutePath": path, "changes": change.diff});
         if let (Some(content), Some(file)) = (&change.content, file.as_object_mut()) {
             let most = self.settings.limits.result;
             file.insert("content".to_owned(), ollm_store::cut(content, most).into_owned().into());
