@@ -292,7 +292,8 @@ impl<'a> Session<'a> {
     /// Tells hooks that the person triggered something, and says what they want said.
     pub fn trigger(&mut self, name: &str, data: Value) -> (Decision, Vec<Turn>) {
         self.asked_left = self.settings.limits.asked;
-        let decision = self.emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data)]);
+        let decision = self
+            .emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data), ("source", "user".into())]);
         let mut turns = Vec::new();
         self.drain(&mut turns);
         (decision, turns)
@@ -371,6 +372,7 @@ impl<'a> Session<'a> {
         if self.stage != Stage::Running {
             return;
         }
+        self.look_after_sources();
         self.stage = Stage::Ended;
         let now = (self.ports.clock)();
         let mut session = self.session_data();

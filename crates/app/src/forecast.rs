@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ollm_engine::{Plan, Planned, Reason, Skip};
-use ollm_protocol::{Event, EventKind, Hook};
+use ollm_protocol::{Event, EventKind, Hook, Matcher};
 
 use crate::app::App;
 
@@ -33,17 +33,22 @@ impl Forecast {
     /// Looks ahead for an event.
     pub fn of(event: &Event, app: &App) -> Forecast {
         let Plan { event: kind, stages, mut skipped } = app.engine.plan(event);
-        let stages = stages.iter().map(|stage| runnable(stage, app, &mut skipped));
-        let stages = stages.filter(|stage| !stage.is_empty()).collect();
+        let mut stages: Vec<Vec<Step>> = stages.iter().map(|stage| runnable(stage, app, &mut skipped)).collect();
         let mut depends = Vec::new();
-        if event.subject().is_none() && kind.subject_field().is_some() {
+        if event.missing_subject().is_some() {
             for skip in skipped.extract_if(.., |skip| skip.reason == Reason::Matcher).collect::<Vec<_>>() {
                 match app.engine.obstacle(&skip.hook) {
                     None => depends.push(skip.hook),
                     Some(obstacle) => skipped.push(obstacle),
                 }
             }
+            // A gate would refuse this very event; whoever looks ahead asks about events that say what they are about.
+            for stage in &mut stages {
+                let gates = stage.extract_if(.., |step| !matches!(step.hook.matcher, Matcher::Any));
+                depends.extend(gates.map(|step| step.hook));
+            }
         }
+        stages.retain(|stage| !stage.is_empty());
         Forecast { event: kind, stages, depends, skipped }
     }
 }

@@ -74,6 +74,11 @@ impl Display<'_, '_> {
         self.output.lock().tell(text);
     }
 
+    fn tell_failure(&mut self, text: &str) {
+        self.finish_line();
+        self.output.lock().tell_failure(text);
+    }
+
     /// Ends a line of the model's words or thoughts before anything else is said.
     fn finish_line(&mut self) {
         match std::mem::replace(&mut self.open, OpenLine::None) {
@@ -109,8 +114,10 @@ impl Display<'_, '_> {
                 self.tell(&format!("→ {name} {}", cut(&args, LONGEST)));
             }
             News::Called { name, result, failed, diff, .. } => {
-                let mark = if *failed { "✗" } else { "✓" };
-                self.tell(&format!("{mark} {name}: {}", cut(&gist(result), LONGEST)));
+                if *failed {
+                    return self.tell_trouble(news);
+                }
+                self.tell(&format!("✓ {name}: {}", cut(&gist(result), LONGEST)));
                 if let Some(diff) = diff {
                     self.output.lock().explain(&escape_for_people(diff));
                 }
@@ -132,9 +139,9 @@ impl Display<'_, '_> {
                 self.tell(&format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default()));
             }
             News::Note(HookNote { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
-            News::Error(text) => self.tell(text),
+            News::Error(text) => self.tell_failure(text),
             News::Called { name, result, failed: true, .. } => {
-                self.tell(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
+                self.tell_failure(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
             }
             _ => {}
         }

@@ -110,6 +110,12 @@ impl Output {
         self.say(text);
     }
 
+    /// Tells the person that something failed, in one line.
+    pub(crate) fn tell_failure(&mut self, text: &str) {
+        self.log.add("error", text);
+        self.say(text);
+    }
+
     /// Tells the person what went well, if that is wanted.
     pub(crate) fn detail(&mut self, text: impl FnOnce() -> String) {
         if self.verbose {
@@ -168,6 +174,10 @@ impl Notices for Output {
         Output::tell(self, text);
     }
 
+    fn tell_failure(&mut self, text: &str) {
+        Output::tell_failure(self, text);
+    }
+
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
     }
@@ -219,6 +229,14 @@ pub(crate) fn screen_size() -> Option<(u16, u16)> {
 /// Shows something to the person at the terminal, from any thread: a part of a question, not a message of its own.
 pub(crate) fn say(text: &str) {
     let _ = write!(io::stderr(), "{text}");
+}
+
+/// Writes one JSON value on a line, from any thread: a part of a stream of them.
+pub(crate) fn print_json(value: &Value) {
+    let json = value.to_string();
+    let json = if is_shown() { escape_for_json(&json) } else { json.into() };
+    // A reader that went away is its own business; other errors show when the answer is written.
+    let _ = writeln!(io::stdout().lock(), "{json}");
 }
 
 fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {

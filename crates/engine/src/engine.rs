@@ -191,7 +191,10 @@ impl Engine {
     /// Candidates, is there an approval at all, facts, plan: nothing is hashed but for hooks that require something.
     pub(crate) fn planned(&self, event: &Event, listing: Listing) -> (Plan, Facts) {
         let subject = event.subject();
-        let found = self.registry.candidates(event.kind, subject);
+        let found = match event.missing_subject() {
+            Some(_) => self.registry.possible(event.kind),
+            None => self.registry.candidates(event.kind, subject),
+        };
         let selection = select(found, event, |hook| self.refusal(hook), || self.environment.surroundings());
         let sources = Sources { environment: &self.environment, rates: &self.rates };
         let may_run = |hook: &Arc<Hook>| self.trust.forecast(hook, &self.environment.trust_context()).is_none();
@@ -202,7 +205,8 @@ impl Engine {
             facts.find(&able, &self.environment);
         }
         let mut planned = plan(event.kind, selection, &facts);
-        if listing == Listing::All {
+        // Without a subject the others are among the skipped already.
+        if listing == Listing::All && event.missing_subject().is_none() {
             planned.skipped.extend(self.registry.unfitting(event.kind, subject));
         }
         (planned, facts)

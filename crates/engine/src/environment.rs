@@ -11,6 +11,11 @@ use ollm_trust::TrustContext;
 use crate::background::Launcher;
 use crate::narrow::Surroundings;
 
+/// The variable that names the extension of a hook to what the hook starts.
+pub const EXTENSION_VARIABLE: &str = "OLLM_EXTENSION";
+/// The variable that says in how many events a hook runs: one that sends an event itself is in one more.
+pub const DEPTH_VARIABLE: &str = "OLLM_EVENT_DEPTH";
+
 /// The surroundings of the engine, as values: it reads no environment by itself.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
@@ -104,7 +109,15 @@ impl Environment {
         for (name, value) in &hook.spec.env {
             set(name, value.into());
         }
+        set(DEPTH_VARIABLE, self.depth().saturating_add(1).to_string().into());
+        seen.retain(|(name, _)| name != EXTENSION_VARIABLE);
+        seen.extend(hook.spec.extension.as_ref().map(|name| (EXTENSION_VARIABLE.into(), name.into())));
         Ok(seen)
+    }
+
+    /// In how many events we are ourselves.
+    fn depth(&self) -> u32 {
+        self.get(DEPTH_VARIABLE).and_then(|depth| depth.to_str()?.parse().ok()).unwrap_or(0)
     }
 
     /// What patterns and conditions see.

@@ -8,13 +8,16 @@ use super::consent::{Asker, Standing};
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
-use crate::port::{Decision, News};
+use crate::port::{Decision, Failure, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::{iso, seconds};
 use crate::tool::{Bench, Change, Done, Reach, spill};
 
 /// The least of a result that the model is shown.
 const SHORTEST_RESULT: usize = 1 << 10;
+
+/// The most of a tool's own words that an error repeats.
+const LONGEST_MESSAGE: usize = 2 << 10;
 
 /// What came of a call.
 struct Work {
@@ -223,6 +226,11 @@ impl Session<'_> {
                 ("execution_time", took.into()),
             ],
         );
+        if result.is_error && !self.cancel.is_set() {
+            let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&text, LONGEST_MESSAGE));
+            self.tell_error("tool", "tool", &Failure { message, stack: None });
+        }
+        self.look_after_sources();
         self.told(text, result.is_error, &decision)
     }
 
@@ -287,7 +295,7 @@ impl Session<'_> {
         let told = FileChange {
             kind: change.kind,
             path: change.path.display().to_string(),
-            name: None,
+            name: Some(self.workspace.name(&change.path)),
             content: change.content.as_ref().map(|content| ollm_store::cut(content, most).into_owned()),
             diff: Some(change.diff.clone()),
             size: change.size as u64,

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
-use ollm_app::{App, AppContext, ReloadWatcher, Shared};
+use ollm_app::{App, AppContext, ReloadWatcher, Shared, undeclared_lines};
 
+use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::interrupt;
+use crate::interrupt::Stop;
 use crate::output::Output;
 use crate::person::Terminal;
 
@@ -23,14 +24,15 @@ use reader::{Input, Reader};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Chat, Some(Box::new(Terminal::new(&cancel))))?;
+    let app = session::load(context, SessionKind::Chat, Some(Box::new(HookApprover::new(context, &cancel))))?;
     context.tell_notices(output);
     app.tell_problems(output);
-    let host = SessionSetup::gather(&arguments.options()?, &app, &cancel)?;
+    undeclared_lines(context).iter().for_each(|line| output.tell(line));
+    let host = SessionSetup::gather(&arguments.options(SessionKind::Chat)?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
-    interrupt::listen(&cancel);
+    Stop::listen_for(&cancel);
     let app = RefCell::new(app);
     let code = talk(host, &app, context, output);
     let app = app.into_inner();

@@ -21,7 +21,7 @@ mod show;
 mod switch;
 mod test;
 mod trigger;
-mod trust;
+pub(crate) mod trust;
 
 pub(crate) use list::{columns, overview};
 pub(crate) use new::project_folder;

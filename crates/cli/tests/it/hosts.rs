@@ -56,7 +56,11 @@ fn a_failed_gate_hook_refuses_under_every_host() {
     for host in HOSTS {
         let ran = lab.event_from(host.name, host.event);
         let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(said.contains("hook `gate` failed: exited with status 3"), "{}: {said}", host.name);
+        assert!(
+            said.contains("user hook `gate` (user:gate.json:pre-tool-call:gate) failed: exited with status 3"),
+            "{}: {said}",
+            host.name
+        );
         assert_eq!(ran.code, host.refuses.2, "{}", host.name);
     }
 }

@@ -11,6 +11,7 @@ pub(super) fn text(record: &Record) -> String {
     head(record, &mut text);
     section("plan", record.list("plan"), &mut text, stage);
     section("hooks", record.list("hooks"), &mut text, hook);
+    section("notes", record.list("notes"), &mut text, shown);
     section("not run", record.list("skipped"), &mut text, skip);
     data(record, &mut text);
     text
