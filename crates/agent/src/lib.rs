@@ -27,7 +27,8 @@
 //! What a hook refuses does not happen and has no end: a refused session has no session_end, a refused prompt no
 //! after_agent, a refused question no after_model, a refused call no after_tool. Everything else that begins ends, also
 //! when it fails or is interrupted. `notification` and `error` come in between, wherever something is shown or goes
-//! wrong; what the hooks of a notification say never causes another one. Where hooks leave a decision to a person,
+//! wrong: a tool, a hook or a server that failed is one error each. What the hooks of a notification say never causes another
+//! one, and a failed hook of `error` or `notification` is only shown. Where hooks leave a decision to a person,
 //! approval_request comes before the question.
 //!
 //! # What decisions do
@@ -89,7 +90,8 @@ mod workspace;
 pub use cancel::Cancel;
 pub use message::{Arguments, Call, Message};
 pub use port::{
-    Approve, Clock, Consent, Decision, Events, HookNote, News, NobodyAsked, Order, Request, Show, ToolSource, Unseen,
+    Approve, Clock, Consent, Decision, Events, Failure, HookNote, News, NobodyAsked, Order, Request, Show, ToolSource,
+    Unseen,
 };
 pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;
@@ -100,9 +102,9 @@ pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::responses::Responses;
 pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
-pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
-pub use settings::{Approval, Limits, Settings};
+pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
+pub use settings::{Approval, Limits, Settings, UserData};
 pub use time::{iso, session_id};
-pub use tool::ShellSettings;
+pub use tool::{ShellSettings, unified_diff};
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

@@ -41,6 +41,17 @@ pub struct Decision {
     pub prompts: Vec<HookNote>,
     /// What the hooks passed on among themselves.
     pub data: Map<String, Value>,
+    /// The hooks that failed.
+    pub failures: Vec<Failure>,
+}
+
+/// A hook, a server or something else that failed by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// What failed and why, for people; it names the hook or server and the extension it belongs to.
+    pub message: String,
+    /// What the failed program wrote before its end, where that is more than the message says.
+    pub stack: Option<String>,
 }
 
 /// Something a hook said.
@@ -80,6 +91,11 @@ pub trait ToolSource: Send + Sync {
     /// Whether a tool is missing among them only because whoever does its work ended unasked: a call brings it back.
     fn recalls(&self, _name: &str) -> bool {
         false
+    }
+
+    /// What failed among those who do the work since this was last asked, each once.
+    fn failures(&self) -> Vec<Failure> {
+        Vec::new()
     }
 
     /// Calls one of them, or one that is recalled. A failure is a result; the call should end soon after its token is set.

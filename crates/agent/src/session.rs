@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_process::Children;
-use ollm_protocol::{EventKind, Tool};
+use ollm_protocol::{EventKind, FileChange, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
@@ -76,6 +76,8 @@ pub struct Session<'a> {
     asked_left: usize,
     /// How far the present turn is from a prompt of the person.
     chain: u32,
+    /// How far the latest turn was.
+    last_chain: u32,
     /// What the person said last.
     user_input: Option<String>,
     /// Who ended the present turn, and why.
@@ -98,6 +100,15 @@ enum Stage {
     Refused,
     Running,
     Ended,
+}
+
+/// Who changed a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangedBy {
+    /// The agent, in a turn, by other means than its file tools.
+    Agent,
+    /// Anybody else.
+    Others,
 }
 
 /// A prompt of a hook.
@@ -234,6 +245,7 @@ impl<'a> Session<'a> {
             cancel,
             queue: VecDeque::new(),
             chain: 0,
+            last_chain: 0,
             user_input: None,
             halted: None,
             allowed: BTreeSet::new(),
@@ -280,7 +292,8 @@ impl<'a> Session<'a> {
     /// Tells hooks that the person triggered something, and says what they want said.
     pub fn trigger(&mut self, name: &str, data: Value) -> (Decision, Vec<Turn>) {
         self.asked_left = self.settings.limits.asked;
-        let decision = self.emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data)]);
+        let decision = self
+            .emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data), ("source", "user".into())]);
         let mut turns = Vec::new();
         self.drain(&mut turns);
         (decision, turns)
@@ -295,6 +308,26 @@ impl<'a> Session<'a> {
         let mut turns = Vec::new();
         self.drain(&mut turns);
         (decision, turns)
+    }
+
+    /// Tells hooks what became of a file. What they want said waits for [`Session::answer_hooks`].
+    pub fn file_changed(&mut self, change: FileChange, by: ChangedBy) -> Decision {
+        match by {
+            // A prompt about what the agent did continues the chain of prompts that led to it.
+            ChangedBy::Agent => self.chain = self.last_chain,
+            ChangedBy::Others if self.queue.is_empty() => self.asked_left = self.settings.limits.asked,
+            ChangedBy::Others => {}
+        }
+        let decision = self.emit(change.kind, change.fields());
+        self.chain = 0;
+        decision
+    }
+
+    /// Says what hooks want said since the last turn.
+    pub fn answer_hooks(&mut self) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        self.drain(&mut turns);
+        turns
     }
 
     /// The conversation so far.
@@ -339,6 +372,7 @@ impl<'a> Session<'a> {
         if self.stage != Stage::Running {
             return;
         }
+        self.look_after_sources();
         self.stage = Stage::Ended;
         let now = (self.ports.clock)();
         let mut session = self.session_data();

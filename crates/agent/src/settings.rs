@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
+
 use crate::tool::{Reach, ShellSettings};
 
 /// How a session is to be run. Everything comes in as a value.
@@ -12,6 +14,10 @@ pub struct Settings {
     pub session_id: String,
     /// Who the person is, if that is known.
     pub user: Option<String>,
+    /// What the person configured for hooks to know.
+    pub user_data: UserData,
+    /// How the agent is used, as hooks are told: `run` or `chat`, or a word of the embedding program.
+    pub mode: String,
     /// The folder the session works in.
     pub cwd: PathBuf,
     /// Other folders that tools may touch.
@@ -37,6 +43,8 @@ impl Settings {
         Settings {
             session_id: session_id.into(),
             user: None,
+            user_data: UserData::default(),
+            mode: "run".to_owned(),
             cwd: cwd.into(),
             allowed: Vec::new(),
             system_prompt: String::new(),
@@ -46,6 +54,22 @@ impl Settings {
             shell,
             limits: Limits::default(),
         }
+    }
+}
+
+/// What the person configured for hooks to know, as every event tells it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserData {
+    /// Preferences.
+    pub preferences: Map<String, Value>,
+    /// Settings.
+    pub settings: Map<String, Value>,
+}
+
+impl UserData {
+    /// As it stands in an event.
+    pub fn to_json(&self) -> Value {
+        json!({"preferences": self.preferences, "settings": self.settings})
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) mod todo;
 mod walk;
 mod write_file;
 
+pub use diff::unified as unified_diff;
+
 /// Every built-in tool.
 pub(crate) const TOOLS: &[&dyn BuiltIn] = &[
     &read_file::ReadFile,

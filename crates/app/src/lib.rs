@@ -14,13 +14,17 @@ mod approval_key;
 mod builder;
 mod calls;
 pub mod cases;
+mod complete;
 pub mod connect;
 pub mod control;
 pub mod doctor;
 mod error;
+mod forecast;
 pub mod git_hook;
 mod guards;
+mod migrate;
 pub mod model;
+mod nested;
 mod port;
 pub mod questions;
 pub mod rehearsal;
@@ -30,6 +34,8 @@ pub mod secrets;
 pub mod servers;
 pub mod session;
 pub mod trace;
+mod undeclared;
+pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
 pub use app::{
@@ -41,8 +47,12 @@ pub use approval_key::UnlockedKey;
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::{AppError, ErrorKind};
+pub use forecast::{Forecast, Step};
+pub use migrate::{MigrateError, migrate, migration_json};
+pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
+pub use undeclared::{undeclared_line, undeclared_lines, undeclared_today};
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
     Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
-    StartError, ToolSource, Transcript, TranscriptError, session_id,
+    StartError, ToolSource, Transcript, TranscriptError, UserData, session_id,
 };
 use ollm_catalog::{Config, Positions};
 use ollm_protocol::Remedy;
@@ -17,6 +17,7 @@ use ollm_trust::Approver;
 use crate::agent_signs::refuse_agents;
 use crate::app::{App, LoadOptions};
 use crate::app_context::AppContext;
+use crate::complete::user_data;
 use crate::error::{AppError, ErrorKind};
 use crate::model::{self, ModelConfig};
 use crate::port::Notices;
@@ -27,7 +28,7 @@ use crate::trace;
 mod hooks;
 mod prompt;
 
-use hooks::Hooks;
+pub(crate) use hooks::Hooks;
 pub use hooks::{EventListener, HookContext};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
@@ -47,6 +48,16 @@ pub enum SessionKind {
     Chat,
 }
 
+impl SessionKind {
+    /// The agent's mode, as hooks are told.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionKind::Prompt => "run",
+            SessionKind::Chat => "chat",
+        }
+    }
+}
+
 /// What a session is asked to be.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -61,6 +72,8 @@ pub struct SessionOptions {
     pub record: Option<PathBuf>,
     /// The earlier conversation that goes on.
     pub resume: Option<Resume>,
+    /// How long the agent stays, which hooks are told as its mode.
+    pub kind: SessionKind,
 }
 
 /// Which conversation goes on.
@@ -74,7 +87,14 @@ pub enum Resume {
 
 impl Default for SessionOptions {
     fn default() -> SessionOptions {
-        SessionOptions { model: None, approval: Approval::Ask, allow: Vec::new(), record: None, resume: None }
+        SessionOptions {
+            model: None,
+            approval: Approval::Ask,
+            allow: Vec::new(),
+            record: None,
+            resume: None,
+            kind: SessionKind::Prompt,
+        }
     }
 }
 
@@ -133,7 +153,11 @@ impl SessionSetup {
             mcp_tools.answer_with(questions);
         }
         let past = past.unwrap_or_else(|| begun(app, context, model.name()));
-        let settings = Settings { limits: limits(&wish, &app.config), ..settings(options, &wish, context, &past.id) };
+        let settings = Settings {
+            limits: limits(&wish, &app.config),
+            user_data: user_data(&app.config),
+            ..settings(options, &wish, context, &past.id)
+        };
         let cancel = cancel.clone();
         Ok(SessionSetup {
             cancel,
@@ -269,6 +293,8 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
     Settings {
         session_id: id.to_owned(),
         user: context.variable("USER"),
+        user_data: UserData::default(),
+        mode: options.kind.name().to_owned(),
         cwd: context.cwd.clone(),
         allowed,
         system_prompt: SYSTEM_PROMPT.to_owned(),

@@ -7,6 +7,7 @@ use ollm_store::{cut, escape_for_people};
 use serde_json::{Value, json};
 
 use crate::output::Output;
+use crate::timeline::{DIM, PLAIN};
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +39,6 @@ enum OpenLine {
     /// The model's thoughts, on standard error.
     Thoughts,
 }
-
-/// How thoughts look.
-const DIM: &str = "\x1b[2m";
-const PLAIN: &str = "\x1b[0m";
 
 /// The most of a result or an argument that one line shows.
 const LONGEST: usize = 300;
@@ -75,6 +72,11 @@ impl Display<'_, '_> {
     fn tell(&mut self, text: &str) {
         self.finish_line();
         self.output.lock().tell(text);
+    }
+
+    fn tell_failure(&mut self, text: &str) {
+        self.finish_line();
+        self.output.lock().tell_failure(text);
     }
 
     /// Ends a line of the model's words or thoughts before anything else is said.
@@ -112,8 +114,10 @@ impl Display<'_, '_> {
                 self.tell(&format!("→ {name} {}", cut(&args, LONGEST)));
             }
             News::Called { name, result, failed, diff, .. } => {
-                let mark = if *failed { "✗" } else { "✓" };
-                self.tell(&format!("{mark} {name}: {}", cut(&gist(result), LONGEST)));
+                if *failed {
+                    return self.tell_trouble(news);
+                }
+                self.tell(&format!("✓ {name}: {}", cut(&gist(result), LONGEST)));
                 if let Some(diff) = diff {
                     self.output.lock().explain(&escape_for_people(diff));
                 }
@@ -135,9 +139,9 @@ impl Display<'_, '_> {
                 self.tell(&format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default()));
             }
             News::Note(HookNote { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
-            News::Error(text) => self.tell(text),
+            News::Error(text) => self.tell_failure(text),
             News::Called { name, result, failed: true, .. } => {
-                self.tell(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
+                self.tell_failure(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod approver;
 mod arguments;
 mod ask;
 mod command;

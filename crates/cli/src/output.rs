@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ollm_app::{AppContext, Notices};
 use ollm_protocol::Reply;
 use ollm_store::{escape_for_json, escape_for_people, one_line};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
@@ -22,13 +23,11 @@ pub(crate) struct Output {
     log: Log,
     /// Why a part of the answer could not be written.
     lost: Option<String>,
-    /// Nobody reads the answer any more.
-    unread: bool,
 }
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), lost: None, unread: false }
+        Output { silent: false, verbose: false, log: Log::default(), lost: None }
     }
 
     /// Keeps everything but the answer to ourselves.
@@ -87,9 +86,7 @@ impl Output {
     /// Writes an answer byte for byte.
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
         let mut out = io::stdout().lock();
-        let result = out.write_all(stdout).and_then(|()| out.flush());
-        self.unread |= result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-        let result = result.and_then(|()| io::stderr().write_all(stderr));
+        let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
         written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
     }
 
@@ -98,14 +95,24 @@ impl Output {
         self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
     }
 
-    /// Whether whoever read the answer went away.
+    /// Whether nobody reads standard output any more.
+    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn is_unread(&self) -> bool {
-        self.unread
+        let stdout = io::stdout();
+        let mut look = [PollFd::new(&stdout, PollFlags::empty())];
+        rustix::event::poll(&mut look, Some(&Timespec::default())).is_ok()
+            && look.iter().any(|seen| seen.revents().contains(PollFlags::ERR))
     }
 
     /// Tells the person something, in one line.
     pub(crate) fn tell(&mut self, text: &str) {
         self.log.add("note", text);
+        self.say(text);
+    }
+
+    /// Tells the person that something failed, in one line.
+    pub(crate) fn tell_failure(&mut self, text: &str) {
+        self.log.add("error", text);
         self.say(text);
     }
 
@@ -167,6 +174,10 @@ impl Notices for Output {
         Output::tell(self, text);
     }
 
+    fn tell_failure(&mut self, text: &str) {
+        Output::tell_failure(self, text);
+    }
+
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
     }
@@ -218,6 +229,14 @@ pub(crate) fn screen_size() -> Option<(u16, u16)> {
 /// Shows something to the person at the terminal, from any thread: a part of a question, not a message of its own.
 pub(crate) fn say(text: &str) {
     let _ = write!(io::stderr(), "{text}");
+}
+
+/// Writes one JSON value on a line, from any thread: a part of a stream of them.
+pub(crate) fn print_json(value: &Value) {
+    let json = value.to_string();
+    let json = if is_shown() { escape_for_json(&json) } else { json.into() };
+    // A reader that went away is its own business; other errors show when the answer is written.
+    let _ = writeln!(io::stdout().lock(), "{json}");
 }
 
 fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {

@@ -1,20 +1,23 @@
 //! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
 
 use ollm_protocol::tool::{CallEffect, effects_of};
-use ollm_protocol::{EventKind, Flow, Tool, ToolResult, nearest};
+use ollm_protocol::{EventKind, FileChange, Flow, Tool, ToolResult, nearest};
 use serde_json::{Map, Value, json};
 
 use super::consent::{Asker, Standing};
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
-use crate::port::{Decision, News};
+use crate::port::{Decision, Failure, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::{iso, seconds};
 use crate::tool::{Bench, Change, Done, Reach, spill};
 
 /// The least of a result that the model is shown.
 const SHORTEST_RESULT: usize = 1 << 10;
+
+/// The most of a tool's own words that an error repeats.
+const LONGEST_MESSAGE: usize = 2 << 10;
 
 /// What came of a call.
 struct Work {
@@ -223,6 +226,11 @@ impl Session<'_> {
                 ("execution_time", took.into()),
             ],
         );
+        if result.is_error && !self.cancel.is_set() {
+            let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&text, LONGEST_MESSAGE));
+            self.tell_error("tool", "tool", &Failure { message, stack: None });
+        }
+        self.look_after_sources();
         self.told(text, result.is_error, &decision)
     }
 
@@ -283,22 +291,17 @@ impl Session<'_> {
     }
 
     fn tell_change(&mut self, change: &Change) {
-        let path = change.path.display().to_string();
-        let what = match change.kind {
-            EventKind::FileCreated => "created",
-            EventKind::FileDeleted => "deleted",
-            _ => "edited",
+        let most = self.settings.limits.result;
+        let told = FileChange {
+            kind: change.kind,
+            path: change.path.display().to_string(),
+            name: Some(self.workspace.name(&change.path)),
+            content: change.content.as_ref().map(|content| ollm_store::cut(content, most).into_owned()),
+            diff: Some(change.diff.clone()),
+            size: change.size as u64,
+            timestamp: iso((self.ports.clock)()),
         };
-        let changes = json!({"type": what, "size": change.size, "timestamp": iso((self.ports.clock)())});
-        let mut file = json!({"path": path, "changes": change.diff});
-        if let (Some(content), Some(file)) = (&change.content, file.as_object_mut()) {
-            let most = self.settings.limits.result;
-            file.insert("content".to_owned(), ollm_store::cut(content, most).into_owned().into());
-        }
-        self.emit(
-            change.kind,
-            [("path", path.into()), ("changes", changes), ("diff", change.diff.clone().into()), ("file", file)],
-        );
+        self.emit(change.kind, told.fields());
     }
 }
 

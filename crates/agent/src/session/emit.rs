@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Prompt, Session, Stage, subagent};
 use crate::message::Message;
-use crate::port::{Decision, HookNote, News};
+use crate::port::{Decision, Failure, HookNote, News};
 use crate::time::iso;
 
 /// How many messages every event tells of, and how much of each.
@@ -61,7 +61,8 @@ impl Session<'_> {
             (
                 "agent",
                 json!({
-                    "mode": self.settings.approval.name(),
+                    "mode": self.settings.mode,
+                    "approval": self.settings.approval.name(),
                     "context": {"messages": self.talk.messages.len(), "size": self.size().tokens},
                     "history": self.talk.recent(RECENT, RECENT_LENGTH),
                 }),
@@ -70,6 +71,7 @@ impl Session<'_> {
         if let Some(agent) = self.agents.last() {
             fields.extend([("agent_id", agent.as_str().into()), ("agent_type", subagent::TYPE.into())]);
         }
+        fields.push(("user", self.settings.user_data.to_json()));
         fields.extend(self.user_input.clone().map(|input| ("user_input", input.into())));
         fields
     }
@@ -77,6 +79,9 @@ impl Session<'_> {
     fn absorb(&mut self, event: &Event, decision: &Decision) {
         for said in &decision.messages {
             self.ports.show.show(&News::Note(said));
+        }
+        for failure in &decision.failures {
+            self.hook_failed(event.kind, failure);
         }
         let messages = entering(decision);
         for text in &messages {
@@ -151,13 +156,44 @@ impl Session<'_> {
 
     /// Shows what went wrong, and tells the hooks.
     pub(super) fn error(&mut self, operation: &str, code: &str, message: &str) {
-        self.ports.show.show(&News::Error(message));
-        self.note(json!({"error": {"operation": operation, "code": code, "message": message}}));
-        self.emit(
-            EventKind::Error,
-            [("error", json!({"message": message, "code": code})), ("operation", operation.into())],
-        );
+        self.failed(operation, code, &Failure { message: message.to_owned(), stack: None });
+    }
+
+    /// Tells of servers that failed since the last look, each once.
+    pub(super) fn look_after_sources(&mut self) {
+        let failures: Vec<Failure> = self.registry.sources.iter().flat_map(|source| source.failures()).collect();
+        for failure in failures {
+            self.failed("server", "server", &failure);
+        }
+    }
+
+    /// A failure that nobody has seen yet.
+    fn failed(&mut self, operation: &str, code: &str, failure: &Failure) {
+        self.ports.show.show(&News::Error(&failure.message));
+        self.note(json!({"error": {"operation": operation, "code": code, "message": failure.message}}));
+        self.tell_error(operation, code, failure);
+    }
+
+    /// Tells the hooks of a failure that the person has seen.
+    pub(super) fn tell_error(&mut self, operation: &str, code: &str, failure: &Failure) {
+        let Failure { message, stack } = failure;
+        let mut error = json!({"message": message, "code": code});
+        if let (Some(stack), Some(error)) = (stack, error.as_object_mut()) {
+            error.insert("stack".to_owned(), stack.as_str().into());
+        }
+        self.emit(EventKind::Error, [("error", error), ("operation", operation.into())]);
         self.notify(Notice::Error, message);
+    }
+
+    /// A hook failed. Where the hooks would hear of it by the event at which it failed, or after the last one, it is only
+    /// shown: a broken hook must not call itself.
+    fn hook_failed(&mut self, at: EventKind, failure: &Failure) {
+        let own = matches!(at, EventKind::Error | EventKind::Notification);
+        if own || self.stage == Stage::Ended || self.cancel.is_set() {
+            self.ports.show.show(&News::Error(&failure.message));
+        } else {
+            self.failed(at.name(), "hook", failure);
+        }
     }
 
     /// A notification. What its hooks say is shown, but causes no further one.

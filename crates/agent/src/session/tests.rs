@@ -37,6 +37,8 @@ fn a_full_disk_is_told_once_and_the_session_goes_on() {
     let talk = "{\"content\": \"one\"}\n{\"content\": \"two\"}";
     let mut session = Session::start(Opening {
         settings: Settings {
+            user_data: crate::settings::UserData::default(),
+            mode: "run".to_owned(),
             session_id: "s".into(),
             user: None,
             cwd: folder.path().to_owned(),

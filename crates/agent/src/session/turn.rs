@@ -41,6 +41,7 @@ pub(super) struct Tally {
 impl Session<'_> {
     pub(super) fn turn(&mut self, prompt: &str, context: Option<&str>, chain: u32) -> Turn {
         self.chain = chain;
+        self.last_chain = chain;
         self.halted = None;
         let mut tally = Tally::new(prompt, (self.ports.clock)());
         let end = match self.begin(prompt, context) {
@@ -68,6 +69,7 @@ impl Session<'_> {
         }
         let mut fields = vec![("prompt", prompt.into()), ("config", config)];
         fields.extend(context.map(|context| ("context", context.into())));
+        self.look_after_sources();
         let decision = self.emit(EventKind::BeforeAgent, fields);
         self.passes(EventKind::BeforeAgent, &decision).map_err(|refusal| refused(EventKind::BeforeAgent, refusal))?;
         self.flush();
@@ -86,6 +88,7 @@ impl Session<'_> {
             if let Some((hook, reason)) = self.halted.clone() {
                 end = TurnEnd::Halted { hook, reason };
             }
+            self.look_after_sources();
             let decision = self.finish(tally);
             if end != TurnEnd::Done {
                 return end;

@@ -282,7 +282,10 @@ proptest! {
         // Each error is told of, by exactly one notification.
         let told = world.data(EventKind::Notification).iter().filter(|data| data["event_type"] == "error").count();
         prop_assert_eq!(told, world.data(EventKind::Error).len());
-        let shown = world.shown("error").len();
+        // A failed tool is shown by its result.
+        let errors = world.data(EventKind::Error);
+        let tools = errors.iter().filter(|data| data["error"]["message"].as_str().unwrap().starts_with("the tool "));
+        let shown = world.shown("error").len() + tools.count();
         prop_assert_eq!(shown, told, "what is shown is told to the hooks, and nothing else");
     }
 }

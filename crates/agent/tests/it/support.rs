@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ollm_agent::{
     Approval, Approve, Cancel, Clock, Consent, Decision, Events, HookNote, Limits, Message, Model, News, Opening,
-    Ports, Replay, Request, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript,
+    Ports, Replay, Request, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript, UserData,
 };
 use ollm_protocol::{Event, EventKind, Flow};
 use proptest::prelude::ProptestConfig;
@@ -96,6 +96,8 @@ impl World {
         std::fs::create_dir(&cwd).unwrap();
         let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let settings = Settings {
+            user_data: UserData::default(),
+            mode: "run".to_owned(),
             session_id: "s1".to_owned(),
             user: Some("ada".to_owned()),
             allowed: Vec::new(),

@@ -158,7 +158,7 @@ pub const KEYS: &[Key] = &[
     key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
         .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
         .guarded(),
-    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
+    key("extensions.settings.*.*", Kind::Setting, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
         .guarded(),
     key("mcp.enabled", Kind::Flag, "true", "Whether MCP servers are started at all.")
         .variable("OLLM_MCP_ENABLED")
@@ -201,6 +201,8 @@ pub const KEYS: &[Key] = &[
         .variable("OLLM_MODEL_MAX_REPEATS")
         .project(Project::Lower),
     key("model.*", Kind::Any, "null", "Anything else is handed on to the provider as it is.").project(ELSEWHERE).guarded(),
+    key("user.preferences.*", Kind::Any, "null", "What hooks are told about you under `user.preferences`; the names are your own."),
+    key("user.settings.*", Kind::Any, "null", "What hooks are told about you under `user.settings`; the names are your own."),
     key("trace.enabled", Kind::Flag, "true", "Whether every dispatch leaves a record.")
         .variable("OLLM_TRACE_ENABLED")
         .older_variable("OLLM_TRACE", Kind::Flag)

@@ -42,8 +42,8 @@ pub enum Kind {
     Trust,
     /// True, false or a list out of the guards there are.
     Guards,
-    /// Text, a number, or true or false.
-    Scalar,
+    /// Text, a number, true or false, or a list or map of them: an extension knows which.
+    Setting,
     /// How an MCP server is reached; its keys are settings of their own.
     Server,
     /// A map with these keys, which is taken whole.
@@ -107,7 +107,7 @@ impl Kind {
             Kind::Pairs => pairs(node),
             Kind::Trust => trust(node),
             Kind::Guards => guards(node),
-            Kind::Scalar => scalar(node),
+            Kind::Setting => setting(node),
             Kind::Server | Kind::Parts(_) if !matches!(node, Node::Map(_)) => Reading::Wrong,
             Kind::Server | Kind::Parts(_) | Kind::Any => Reading::Exact(node.to_json()),
         }
@@ -132,7 +132,7 @@ impl Kind {
             Kind::Pairs => "a map of names to texts".to_owned(),
             Kind::Trust => "true, false or a list of absolute paths".to_owned(),
             Kind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
-            Kind::Scalar => "text, a number, true or false".to_owned(),
+            Kind::Setting => "text, a number, true or false, a list or a map".to_owned(),
             Kind::Server => "a map with a `command` or a `url`".to_owned(),
             Kind::Parts(keys) => format!("a map with {}", ServerKey::names(keys).join(", ")),
             Kind::Any => "anything".to_owned(),
@@ -158,7 +158,7 @@ impl Kind {
             Kind::Pairs => json!({"type": "object", "additionalProperties": {"type": "string"}}),
             Kind::Trust => json!({"anyOf": [{"type": "boolean"}, texts(Item::Absolute.pattern())]}),
             Kind::Guards => json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"enum": GUARDS}}]}),
-            Kind::Scalar => json!({"type": ["string", "number", "boolean"]}),
+            Kind::Setting => json!({"type": ["string", "number", "boolean", "array", "object"]}),
             Kind::Server => mcp::schema(),
             Kind::Parts(_) => json!({"type": "object"}),
             Kind::Any => json!(true),
@@ -330,9 +330,9 @@ fn guards(node: &Node) -> Reading<Value> {
     }
 }
 
-fn scalar(node: &Node) -> Reading<Value> {
+fn setting(node: &Node) -> Reading<Value> {
     match node {
-        Node::Null | Node::List(_) | Node::Map(_) => Reading::Wrong,
-        scalar => Reading::Exact(scalar.to_json()),
+        Node::Null => Reading::Wrong,
+        said => Reading::Exact(said.to_json()),
     }
 }

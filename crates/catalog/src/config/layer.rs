@@ -179,7 +179,7 @@ pub(super) fn settings(
 /// Settings of extensions in the letters of the file, where they look like a number or a flag: only the extension's manifest
 /// knows whether `01234` is one.
 fn as_written(document: &Document<'_>, mut said: Vec<Said>) -> Vec<Said> {
-    let open = |said: &&mut Said| said.key.kind == Kind::Scalar && !said.value.is_string();
+    let open = |said: &&mut Said| said.key.kind == Kind::Setting && (said.value.is_number() || said.value.is_boolean());
     let mut open: Vec<&mut Said> = said.iter_mut().filter(open).collect();
     let letters = document.letters(open.iter().map(|said| &said.spot));
     for (said, letters) in open.iter_mut().zip(letters) {

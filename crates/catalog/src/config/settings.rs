@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ollm_protocol::{Layer, RateLimit, Rules};
 use ollm_trust::ApprovalKey;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::kind::duration;
 use super::workspace::{covered_by_all, covers};
@@ -203,6 +203,13 @@ impl Config {
     pub fn model(&self) -> Vec<(String, Setting)> {
         let named = |setting: &Setting| Some((setting.path.strip_prefix("model.")?.to_owned(), setting.clone()));
         self.said.iter().filter_map(named).collect()
+    }
+
+    /// What hooks are told about the person below `user.preferences` or `user.settings`, by name.
+    pub fn user(&self, section: &str) -> Map<String, Value> {
+        let start = format!("user.{section}.");
+        let named = |setting: &Setting| Some((setting.path.strip_prefix(&start)?.to_owned(), setting.value.clone()));
+        self.said.iter().filter_map(named).filter(|(_, value)| !value.is_null()).collect()
     }
 
     /// What applies to the records of dispatches.

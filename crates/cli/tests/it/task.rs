@@ -340,7 +340,9 @@ fn a_chat_can_change_its_model_and_survives_a_wrong_one() {
 
 #[test]
 fn an_interruption_ends_the_hook_under_way_at_once_whatever_the_event() {
-    for event in ["session_start", "before_agent", "before_model", "before_tool", "after_agent"] {
+    let signals = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)].into_iter().cycle();
+    let events = ["session_start", "before_agent", "before_model", "before_tool", "after_agent"];
+    for (event, (signal, code)) in events.into_iter().zip(signals) {
         let lab = lab(&[call("list_dir", json!({"path": "."})), text("never")]);
         let fifo = lab.fifo("told");
         let stuck = format!("echo started > '{}'; {FOREVER}", fifo.display());
@@ -349,9 +351,9 @@ fn an_interruption_ends_the_hook_under_way_at_once_whatever_the_event() {
         let mut child = start(lab.ollm(&task(&["--approval", "yolo"])));
         drop(child.stdin.take());
         assert_eq!(lines(&fifo, 1), ["started"], "{event}");
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let ran = outcome(child);
-        assert_eq!(ran.code, 130, "{event}: {ran:?}");
+        assert_eq!(ran.code, code, "{event}: {ran:?}");
         assert!(ran.stderr.contains("was interrupted"), "{event}: {ran:?}");
         assert_eq!(lab.root.join("ended").exists(), event != "session_start", "{event}: {ran:?}");
         lab.assert_nobody_is_left();

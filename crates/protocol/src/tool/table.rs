@@ -39,11 +39,18 @@ pub const EDIT_NOTEBOOK: &Declaration = &Declaration {
     ..Declaration::new("edit_notebook")
 };
 
-/// Shows, creates or changes a file, as its `command` says.
+/// Shows, creates or changes a file, as its `command` says; matchers for any of these fit it.
 pub const TEXT_EDITOR: &Declaration = &Declaration {
     effects: &[("path", Effect::WritesPath), ("command", Effect::ReadsIf(&["view"]))],
-    also: &["edit_file", "write_file"],
+    also: &["edit_file", "write_file", "read_file"],
     ..Declaration::new("text_editor")
+};
+
+/// Creates or changes a file.
+pub const FILE_WRITER: &Declaration = &Declaration {
+    effects: &[("path", Effect::WritesPath), ("command", Effect::ReadsIf(&["view"]))],
+    also: &["edit_file", "write_file"],
+    ..Declaration::new("file_writer")
 };
 
 /// Applies a patch to any number of files.
@@ -96,6 +103,7 @@ pub const TOOLS: &[&Declaration] = &[
     EDIT_FILE,
     EDIT_NOTEBOOK,
     TEXT_EDITOR,
+    FILE_WRITER,
     APPLY_PATCH,
     DELETE_FILE,
     MOVE_FILE,
@@ -133,8 +141,8 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("Task", TASK, &[]).of(&["claude", "cursor", "droid"]),
     // Anthropic's text editor, and tools shaped like it: Kiro, goose.
     row("str_replace_based_edit_tool", TEXT_EDITOR, &[]),
-    row("str_replace_editor", TEXT_EDITOR, &[]),
-    row("fs_write", TEXT_EDITOR, &[]).of(&["kiro"]),
+    row("str_replace_editor", TEXT_EDITOR, &[("file_path", "path")]),
+    row("fs_write", FILE_WRITER, &[]).of(&["kiro"]),
     row("developer__text_editor", TEXT_EDITOR, &[]).of(&["goose"]),
     // Codex.
     row("exec_command", SHELL, &[("cmd", "command"), ("workdir", "cwd")]),
@@ -195,7 +203,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("view_file", READ_FILE, &[("absolute_path", "path")]),
     row("send_command_input", WRITE_STDIN, &[("input", "chars")]),
     row("read_code", READ_FILE, &[("file_path", "path")]).of(&["windsurf"]),
-    row("write_code", TEXT_EDITOR, &[("file_path", "path")]).of(&["windsurf"]),
+    row("write_code", FILE_WRITER, &[("file_path", "path")]).of(&["windsurf"]),
     // goose.
     row("developer__shell", SHELL, &[]).of(&["goose"]),
     // Droid.
@@ -239,6 +247,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("remove_file", DELETE_FILE, &[]),
     row("rename_file", MOVE_FILE, &[("old_path", "source"), ("new_path", "destination")]),
     row("find_files", GLOB, &[]),
+    row("fetch", WEB_FETCH, &[]),
     row("send_input", WRITE_STDIN, &[("input", "chars")]),
     row("send_keys", WRITE_STDIN, &[("keys", "chars"), ("text", "chars")]),
     row("write_to_terminal", WRITE_STDIN, &[("command", "chars"), ("text", "chars"), ("input", "chars")]),

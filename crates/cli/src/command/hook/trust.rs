@@ -16,7 +16,7 @@ use crate::command::trust::tell_floor;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
-pub(super) mod group;
+pub(crate) mod group;
 mod list;
 
 use group::Target;
@@ -161,8 +161,7 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
 
 /// Shows all of them, and asks once.
 fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
-    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
-    review::show(&texts.join("\n\n"), output);
+    review::show(&screens(hooks, proposals, app), output);
     let question = format!("\nLet these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
     match choose(&question, YES, &|| false) {
         Chosen::One(()) => Ok(()),
@@ -227,6 +226,12 @@ fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) 
         Chosen::No => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
         Chosen::Nobody => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
     }
+}
+
+/// What is shown of several hooks.
+fn screens(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App) -> String {
+    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
+    texts.join("\n\n")
 }
 
 /// What is shown of one hook.
