@@ -31,6 +31,7 @@ pub mod rehearsal;
 mod reload;
 pub mod scaffold;
 pub mod secrets;
+mod senders;
 pub mod servers;
 pub mod session;
 pub mod trace;
@@ -52,6 +53,7 @@ pub use migrate::{MigrateError, migrate, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
+pub use senders::unsent_events;
 pub use undeclared::{undeclared_line, undeclared_lines, undeclared_today};
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::error::{AppError, ErrorKind};
 mod baseline;
 mod cause;
 mod git;
+mod late;
 mod notes;
 mod notifier;
 mod project;
@@ -36,10 +37,12 @@ use notifier::{Notifier, NotifyError, Touched};
 use rules::{IgnoreRules, is_ignore_file};
 use scan::{MOST_FILES, Scan, scan};
 
+pub use late::HookRun;
+pub(crate) use late::LateEnds;
 pub use notes::FileNote;
-pub use project::{HookRun, ProjectWatch};
+pub use project::ProjectWatch;
 pub use run::{FILE_EVENTS, WatchListener, has_listener, watch_project};
-pub use share::WatchRole;
+pub use share::{WatchRole, is_watched};
 
 /// How often everything is compared where the system cannot tell what was touched.
 const POLL: Duration = Duration::from_secs(1);
@@ -185,6 +188,11 @@ impl FileWatcher {
         !self.queue.is_empty()
     }
 
+    /// Whether a file may have changed that may be told now.
+    pub(crate) fn has_changes_but(&self, waits: &mut dyn FnMut(&Path) -> bool) -> bool {
+        self.queue.keys().any(|path| !waits(path))
+    }
+
     /// Looks at what was touched without waiting until it has settled.
     pub(crate) fn look_at_once(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
@@ -231,9 +239,12 @@ impl FileWatcher {
         None
     }
 
-    /// Hooks ran for a file in this time: what they wrote into it is what hooks know.
+    /// Hooks ran for a file in this time: what was written into it until then is what hooks know.
     pub fn hooks_ran(&mut self, path: &Path, from: SystemTime, until: SystemTime) {
-        self.baseline.absorb(path);
+        let is_later = notes::key_of(path).is_some_and(|key| time_of(&key) > until);
+        if !is_later {
+            self.baseline.absorb(path);
+        }
         self.runs.add(path, &self.chain, from, until);
     }
 

@@ -27,6 +27,9 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ReviewTools(server) => named("mcp review", server),
         Remedy::ConnectAgent(name) => named("connect", name),
         Remedy::ConnectInProject(name) => named("connect --project", name),
+        Remedy::ListAgents => "ollm connect".to_owned(),
+        Remedy::InstallGitHook => "ollm git-hook install".to_owned(),
+        Remedy::WatchFiles => "ollm watch".to_owned(),
         Remedy::DeclareScript { event, path } => {
             named(&format!("hook add {}", event.unwrap_or("EVENT")), &path.display().to_string())
         }

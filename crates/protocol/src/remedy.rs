@@ -58,6 +58,12 @@ pub enum Remedy {
     ConnectAgent(&'static str),
     /// Let the agent of this name ask us in a project, whoever works there.
     ConnectInProject(&'static str),
+    /// See the agents there are.
+    ListAgents,
+    /// Have the commits of this repository become events.
+    InstallGitHook,
+    /// Have the changed files of this project become events.
+    WatchFiles,
     /// Declare a script as a hook.
     DeclareScript {
         /// The event that its name speaks of, if it does.
@@ -113,6 +119,9 @@ impl Remedy {
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
             Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
             Remedy::ConnectAgent(_) | Remedy::ConnectInProject(_) => ("connect it again", "", " connects it again"),
+            Remedy::ListAgents => ("look at the agents there are", "", " shows the agents there are"),
+            Remedy::InstallGitHook => ("have its commits become events", "", " has its commits do so"),
+            Remedy::WatchFiles => ("watch it", "", " tells them of all others, too"),
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),

@@ -131,7 +131,7 @@ impl FileNote {
     /// Notes that hooks are told of an event, if that is about a file and somebody watches the project.
     pub fn begin(event: &Event, context: &AppContext) -> Option<FileNote> {
         let path = event.text("path").filter(|_| event.kind.is_file())?;
-        let folder = share::folder(context).filter(|folder| share::is_watched(folder))?;
+        let folder = share::folder(context).filter(|folder| share::is_watched_at(folder))?;
         let path = context.cwd.join(event.text("cwd").unwrap_or_default()).join(path);
         // The file may be gone, but the folder that it was in is told without links.
         let parent = path.parent().and_then(|folder| folder.canonicalize().ok());

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_agent::ChangedBy;
-use ollm_engine::Outcome;
-use ollm_protocol::{FileChange, Source};
+use ollm_protocol::FileChange;
 
 use super::FileWatcher;
+use super::late::{HookRun, LateRuns};
 use super::notes::Notes;
 use super::share::{self, Share, WatchRole};
-use crate::app_context::AppContext;
+use crate::app::App;
 use crate::error::AppError;
 
 /// Watches a project together with others: hooks hear of each change once.
@@ -20,18 +20,20 @@ pub struct ProjectWatch {
     others: Option<(Share, Notes)>,
     /// Whether somebody has to know what hooks were told.
     has_others: bool,
+    late: LateRuns,
 }
 
 impl ProjectWatch {
     /// Begins to watch the project, or the working folder where there is none.
-    pub fn open(context: &AppContext, role: WatchRole) -> Result<ProjectWatch, AppError> {
+    pub fn open(app: &App, role: WatchRole) -> Result<ProjectWatch, AppError> {
+        let context = app.context();
         let folder = share::folder(context);
         let share = folder.as_ref().map(|folder| Share::open(folder, role)).transpose()?;
         // Notes are read from before the first look on, so that none is missed.
         let others = share.zip(folder).map(|(share, folder)| (share, Notes::from_now(&folder)));
         let project = context.places.project.as_deref().unwrap_or(&context.cwd);
         let watcher = FileWatcher::open(project, &context.places.home)?;
-        let mut watch = ProjectWatch { watcher, others, has_others: false };
+        let mut watch = ProjectWatch { watcher, others, has_others: false, late: LateRuns::new(app.late_ends.clone()) };
         if let Some((share, _)) = &mut watch.others {
             share.take();
         }
@@ -71,7 +73,13 @@ impl ProjectWatch {
     /// is gone.
     pub fn look(&mut self) -> Result<bool, AppError> {
         let now = Instant::now();
-        let Some((share, notes)) = &mut self.others else { return self.watcher.look(now) };
+        for (path, from, until) in self.late.take_ended() {
+            self.watcher.hooks_ran(&path, from, until);
+        }
+        let Some((share, notes)) = &mut self.others else {
+            self.watcher.look(now)?;
+            return Ok(self.has_changes());
+        };
         for (path, key) in notes.told() {
             self.watcher.heard_of(&path, key);
         }
@@ -92,17 +100,16 @@ impl ProjectWatch {
         } else {
             self.watcher.look(now)?;
         }
-        let has_changes = self.watcher.has_changes();
-        if share.is_wanted() && !has_changes {
+        if share.is_wanted() && !self.watcher.has_changes() {
             share.give_up();
         }
-        Ok(has_changes)
+        Ok(self.has_changes())
     }
 
     /// The next change, if there is one.
     pub fn next_change(&mut self) -> Option<FileChange> {
-        let mut notes = self.others.as_mut().map(|(_, notes)| notes);
-        self.watcher.next_change_but(&mut |path| notes.as_mut().is_some_and(|notes| notes.is_being_told(path)))
+        let (late, mut notes) = (&self.late, self.others.as_mut().map(|(_, notes)| notes));
+        self.watcher.next_change_but(&mut |path| is_taken(path, late, notes.as_deref_mut()))
     }
 
     /// Who made the change that was taken last.
@@ -116,35 +123,25 @@ impl ProjectWatch {
     }
 
     /// Hooks were told of a change at `from`: what they wrote into the file since is no further change.
-    pub fn told(&mut self, change: &FileChange, run: HookRun, from: SystemTime) {
+    pub fn told(&mut self, change: &FileChange, run: &HookRun, from: SystemTime) {
         let path = Path::new(&change.path);
-        if let HookRun::Ran { late } = run {
-            self.watcher.hooks_ran(path, from, SystemTime::now() + late);
+        match run {
+            HookRun::None => {}
+            HookRun::Ended => self.watcher.hooks_ran(path, from, SystemTime::now()),
+            HookRun::Late { .. } => self.late.add(path, from, run),
         }
         if let Some((_, notes)) = self.others.as_ref().filter(|_| self.has_others) {
             notes.add(path);
         }
     }
-}
 
-/// Whether hooks ran for a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HookRun {
-    /// None did.
-    #[default]
-    None,
-    /// Some did.
-    Ran {
-        /// How long those may go on that nobody waits for.
-        late: Duration,
-    },
-}
-
-impl HookRun {
-    /// What an outcome says about it.
-    pub fn of(outcome: &Outcome) -> HookRun {
-        let ran = || outcome.reports.iter().filter(|report| report.hook.spec.source != Source::Builtin);
-        let late = ran().filter(|report| report.detached).map(|report| report.hook.timeout.value).max();
-        if ran().next().is_some() { HookRun::Ran { late: late.unwrap_or_default() } } else { HookRun::None }
+    fn has_changes(&mut self) -> bool {
+        let (late, mut notes) = (&self.late, self.others.as_mut().map(|(_, notes)| notes));
+        self.watcher.has_changes_but(&mut |path| is_taken(path, late, notes.as_deref_mut()))
     }
+}
+
+/// Whether hooks are at work on a file, ours or those of another program: it is looked at when they have ended.
+fn is_taken(path: &Path, late: &LateRuns, notes: Option<&mut Notes>) -> bool {
+    late.has(path) || notes.is_some_and(|notes| notes.is_being_told(path))
 }

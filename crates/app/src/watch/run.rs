@@ -37,7 +37,7 @@ pub fn watch_project(
     cancel: &Cancel,
 ) -> Result<(), AppError> {
     let context = app.context().clone();
-    let mut watch = ProjectWatch::open(&context, WatchRole::Watch)?;
+    let mut watch = ProjectWatch::open(&app, WatchRole::Watch)?;
     while watch.read_ahead(PAUSE) && !cancel.is_set() {}
     let app = RefCell::new(app);
     let mut reload = ReloadWatcher::new(&app.borrow(), &context);
@@ -74,7 +74,7 @@ fn serve(
         let mut next = Some(first);
         while let Some(change) = next.filter(|_| !cancel.is_set()) {
             let (from, (decision, outcome)) = (SystemTime::now(), tell(&change, watch, hooks, desk));
-            watch.told(&change, HookRun::of(&outcome), from);
+            watch.told(&change, &HookRun::of(&outcome), from);
             listener.changed(&change, &decision, &outcome);
             watch.look()?;
             next = watch.next_change();

@@ -80,8 +80,7 @@ impl Share {
         if self.role == WatchRole::Chat {
             return false;
         }
-        let is_free = is_free(&self.chat);
-        !is_free
+        !is_free(&self.chat)
     }
 
     /// Lets another one tell.
@@ -106,8 +105,13 @@ pub(super) fn folder(context: &AppContext) -> Option<PathBuf> {
     Some(context.state().join("watch").join(name.get(..32)?))
 }
 
+/// Whether somebody watches the project.
+pub fn is_watched(context: &AppContext) -> bool {
+    folder(context).is_some_and(|folder| is_watched_at(&folder))
+}
+
 /// Whether somebody watches the project that meets here.
-pub(super) fn is_watched(folder: &Path) -> bool {
+pub(super) fn is_watched_at(folder: &Path) -> bool {
     let lock = folder.join(TELLER);
     lock.exists() && lock_file(&lock).is_ok_and(|lock| !is_free(&lock))
 }
@@ -132,10 +136,10 @@ mod tests {
     fn a_chat_comes_first_and_who_waits_takes_over() {
         let folder = tempfile::tempdir().unwrap();
         let open = |role| Share::open(folder.path(), role).unwrap();
-        assert!(!is_watched(folder.path()));
+        assert!(!is_watched_at(folder.path()));
         let mut watch = open(WatchRole::Watch);
         assert!(watch.take() && !watch.has_others() && !watch.is_wanted());
-        assert!(is_watched(folder.path()));
+        assert!(is_watched_at(folder.path()));
         let mut chat = open(WatchRole::Chat);
         assert!(!chat.take());
         assert!(watch.is_wanted() && watch.has_others());
@@ -149,6 +153,6 @@ mod tests {
         drop(second);
         assert!(watch.take() && !watch.take());
         drop(watch);
-        assert!(!is_watched(folder.path()));
+        assert!(!is_watched_at(folder.path()));
     }
 }

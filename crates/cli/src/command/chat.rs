@@ -48,7 +48,7 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
     let shared = Shared::new(output);
     let display = Display::new(&shared, Style::Text, &cancel);
     let desk = HookContext { app, notices: &shared };
-    let files = ChatFiles::new(context, &cancel);
+    let files = ChatFiles::new(&cancel);
     let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), files.listener()) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),

@@ -14,6 +14,7 @@ use crate::lab::{Lab, Ran, eventually, finish, start};
 mod chat;
 mod faults;
 mod git;
+mod senders;
 
 /// What a hook answers that has nothing to say.
 const OK: &str = "printf '{\"continue\": true}'";
@@ -325,6 +326,24 @@ fn a_formatter_does_not_call_itself() {
     // What the hook wrote is what the next edit is compared with.
     lab.write("project/a.txt", "3\n");
     assert_eq!(watch.events(), [edited("a.txt")]);
+}
+
+#[test]
+fn nor_does_a_formatter_that_nobody_waits_for() {
+    let lab = Lab::new();
+    let script = format!("cat > /dev/null; sleep 0.5; echo x >> a.txt; echo ran >> ~/ran; {OK}");
+    lab.user_hook("file_edited", "append", &script, r#", "filePatterns": ["a.txt"], "async": true"#);
+    let path = lab.write("project/a.txt", "0\n");
+    let mut watch = Watch::new(&lab);
+    let ran = || fs::read_to_string(lab.home.join("ran")).unwrap_or_default().lines().count();
+    // Every save of a person counts, however often it is saved.
+    for number in 1..=4 {
+        fs::write(&path, format!("{number}\n")).unwrap();
+        eventually("it has run", || ran() == number);
+        assert_eq!(watch.events(), [edited("a.txt")], "{number}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{number}\nx\n"));
+    }
+    assert_eq!(ran(), 4);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use ollm_agent::{Cancel, Session};
 use ollm_app::session::EventListener;
 use ollm_app::watch::{FILE_EVENTS, HookRun, ProjectWatch, WatchRole, has_listener};
-use ollm_app::{App, AppContext, Shared};
+use ollm_app::{App, Shared};
 
 use crate::output::Output;
 
@@ -16,7 +16,6 @@ const READING: Duration = Duration::from_millis(20);
 
 /// The files of the project, once a hook wants to hear of them.
 pub(super) struct ChatFiles {
-    context: AppContext,
     cancel: Cancel,
     watch: Option<ProjectWatch>,
     /// Whether they cannot be watched, of which the person knows.
@@ -26,9 +25,8 @@ pub(super) struct ChatFiles {
 }
 
 impl ChatFiles {
-    pub(super) fn new(context: &AppContext, cancel: &Cancel) -> ChatFiles {
-        let (context, cancel) = (context.clone(), cancel.clone());
-        ChatFiles { context, cancel, watch: None, is_impossible: false, ran: Arc::default() }
+    pub(super) fn new(cancel: &Cancel) -> ChatFiles {
+        ChatFiles { cancel: cancel.clone(), watch: None, is_impossible: false, ran: Arc::default() }
     }
 
     /// Hears of every event of the session.
@@ -50,9 +48,11 @@ impl ChatFiles {
         if self.is_impossible || !has_listener(&app.borrow(), &FILE_EVENTS) {
             return false;
         }
-        let found = self.look();
+        let found = self.look(&app.borrow());
         let notices = self.watch.as_mut().map(ProjectWatch::take_notices).unwrap_or_default();
-        notices.iter().for_each(|notice| output.lock().tell(notice));
+        for notice in &notices {
+            output.lock().tell(notice);
+        }
         found.unwrap_or_else(|why| {
             output.lock().tell(&why);
             (self.watch, self.is_impossible) = (None, true);
@@ -60,12 +60,11 @@ impl ChatFiles {
         })
     }
 
-    fn look(&mut self) -> Result<bool, String> {
+    fn look(&mut self, app: &App) -> Result<bool, String> {
         let watch = match &mut self.watch {
             Some(watch) => watch,
             None => self.watch.insert(
-                ProjectWatch::open(&self.context, WatchRole::Chat)
-                    .map_err(|error| format!("files are not watched: {error}"))?,
+                ProjectWatch::open(app, WatchRole::Chat).map_err(|error| format!("files are not watched: {error}"))?,
             ),
         };
         watch.read_ahead(READING);
@@ -80,7 +79,7 @@ impl ChatFiles {
             let from = SystemTime::now();
             *self.ran.lock() = HookRun::None;
             session.file_changed(change.clone(), watch.changed_by());
-            watch.told(&change, *self.ran.lock(), from);
+            watch.told(&change, &self.ran.lock().clone(), from);
         }
         self.turn(|| drop(session.answer_hooks()));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, Forecast, Step};
+use ollm_app::{App, Forecast, Step, unsent_events};
 use ollm_engine::Skip;
 use ollm_protocol::{EventKind, Hook};
 use ollm_store::{escape_for_people, one_line};
@@ -27,9 +27,9 @@ pub(super) fn run(
     let event = given_event(name, data)?;
     let forecast = Forecast::of(&event, app);
     let others = others(&forecast, app);
-    let unsent = ollm_app::git_hook::waits_in_vain(planned(&forecast), app.context());
+    let unsent = unsent_events(planned(&forecast), app.context());
     if as_json {
-        return output.pretty_json(&to_json(&forecast, &others, unsent.as_deref(), app));
+        return output.pretty_json(&to_json(&forecast, &others, &unsent, app));
     }
     let mut text = format!("{BOLD}{}{PLAIN}{}\n", forecast.event.name(), about(&event));
     describe(&forecast, &mut text);
@@ -132,7 +132,7 @@ fn rules(hook: &Hook, text: &mut String) {
 fn to_json(
     forecast: &Forecast,
     others: &BTreeMap<&'static str, Vec<Arc<Hook>>>,
-    unsent: Option<&str>,
+    unsent: &[String],
     app: &App,
 ) -> Value {
     let mut hooks = Vec::new();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_app::trace::{HookStats, Records, TraceStats, trail};
-use ollm_app::{App, git_hook};
+use ollm_app::{App, unsent_events};
 use ollm_protocol::{EventKind, Hook};
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ struct Findings {
     /// Reason and detail.
     obstacle: Option<(&'static str, String)>,
     unmet: Option<String>,
-    unsent: Option<String>,
+    unsent: Vec<String>,
     seen: HookStats,
     last: Option<String>,
 }
@@ -42,7 +42,7 @@ fn findings(hook: &Arc<Hook>, app: &App) -> Result<Findings, Failure> {
     Ok(Findings {
         obstacle: app.engine.obstacle(hook).map(|skip| (skip.reason.name(), skip.detail)),
         unmet: app.engine.unmet(hook).map(|skip| skip.detail),
-        unsent: git_hook::waits_in_vain(std::iter::once(&**hook), app.context()),
+        unsent: unsent_events(std::iter::once(&**hook), app.context()),
         seen,
         last,
     })

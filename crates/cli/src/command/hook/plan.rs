@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_app::{App, AppContext, Forecast, Step, git_hook, undeclared_lines};
+use ollm_app::{App, AppContext, Forecast, Step, undeclared_lines, unsent_events};
 use ollm_catalog::Positions;
 use ollm_engine::{Reason, Skip};
 use ollm_protocol::Hook;
@@ -27,8 +27,8 @@ pub(super) fn run(
     undeclared_lines(context).iter().for_each(|line| output.tell(line));
     let forecast = Forecast::of(&event, &app);
     let planned = forecast.stages.iter().flatten().map(|step| &*step.hook);
-    if let Some(note) = git_hook::waits_in_vain(planned, context) {
-        output.tell(&note);
+    for line in unsent_events(planned, context) {
+        output.tell(&line);
     }
     if as_json {
         return output.pretty_json(&to_json(&forecast));

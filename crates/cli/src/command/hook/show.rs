@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook};
+use ollm_app::{App, AppContext, unsent_events};
 use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
@@ -82,8 +82,8 @@ pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Ou
     let app = App::load(context, Positions::Always)?;
     context.tell_notices(output);
     let hook = app.hook(id)?;
-    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), context) {
-        output.tell(&note);
+    for line in unsent_events(std::iter::once(&*hook), context) {
+        output.tell(&line);
     }
     let hooks = match &hook.spec.group {
         Some(group) => trust::group::members(group, &app),
