@@ -49,7 +49,7 @@ pub use migrate::{MigrateError, migrate, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
-pub use undeclared::{undeclared_line, undeclared_lines, undeclared_today};
+pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook, undeclared_lines};
+use ollm_app::{App, AppContext, git_hook, tell_undeclared};
 use ollm_catalog::Positions;
 use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
@@ -25,7 +25,7 @@ pub(super) fn run(
     let app = App::load(context, Positions::OnDemand)?;
     context.tell_notices(output);
     app.tell_problems(output);
-    undeclared_lines(context).iter().for_each(|line| output.tell(line));
+    tell_undeclared(context, output);
     let Plan { event, stages, mut skipped } = app.engine.plan(&event);
     let name = event.name();
     let stages = runnable(stages, &app, &mut skipped);
