@@ -2,11 +2,12 @@
 //! the project.
 
 use std::borrow::Cow;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use ollm_agent::UserData;
 use ollm_catalog::Config;
 use ollm_protocol::Event;
+use ollm_store::plain_path;
 use serde_json::{Map, Value};
 
 use crate::app_context::AppContext;
@@ -39,24 +40,11 @@ fn file_data(event: &Event, context: &AppContext) -> Option<Value> {
     };
     let told = event.text("path").or_else(|| file.get("absolutePath").or_else(|| file.get("path"))?.as_str())?;
     let cwd = event.text("cwd").map_or(context.cwd.as_path(), Path::new);
-    let whole = tidy(&context.cwd.join(cwd).join(told));
+    let whole = plain_path(&context.cwd.join(cwd).join(told));
     let project = context.places.project.as_deref().unwrap_or(&context.cwd);
     let inside = whole.strip_prefix(project).unwrap_or(&whole);
     let paths = [("path", inside), ("absolutePath", whole.as_path())];
     let paths: Option<Vec<_>> = paths.into_iter().map(|(name, path)| Some((name, path.to_str()?))).collect();
     file.extend(paths?.into_iter().map(|(name, path)| (name.to_owned(), path.into())));
     Some(file.into())
-}
-
-/// A path without `.` and `..`, by its words alone: the file may be gone.
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(tidied.pop()),
-            part => tidied.push(part),
-        }
-    }
-    tidied
 }

@@ -54,7 +54,7 @@ pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
 pub use senders::unsent_events;
-pub use undeclared::{undeclared_line, undeclared_lines, undeclared_today};
+pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use ollm_catalog::Undeclared;
 use ollm_store::write_atomic;
 
 use crate::app_context::AppContext;
+use crate::port::Notices;
 
 /// How long nothing is told after it was told.
 const PAUSE: Duration = Duration::from_hours(24);
@@ -34,8 +35,14 @@ pub fn undeclared_today(context: &AppContext) -> Vec<String> {
     undeclared_lines(context)
 }
 
-/// A line for each script that nothing declares.
-pub fn undeclared_lines(context: &AppContext) -> Vec<String> {
+/// Tells of every script that nothing declares.
+pub fn tell_undeclared(context: &AppContext, notices: &mut dyn Notices) {
+    for line in undeclared_lines(context) {
+        notices.tell(&line);
+    }
+}
+
+fn undeclared_lines(context: &AppContext) -> Vec<String> {
     let env = |name: &str| context.variable(name);
     let found = ollm_catalog::undeclared(&context.places, &env, &context.overrides);
     found.iter().map(|script| undeclared_line(script, context)).collect()

@@ -94,8 +94,8 @@ fn agent() -> Value {
     const OTHERS: [&str; 4] = ["args", "action", "dialect", "matcher"];
     let line = entry(&[("type", json!({"const": "command"}))], &OTHERS);
     let http = ActionType::of_files().find(|kind| kind.name == HTTP).map(typed).unwrap_or_default();
-    let own: Vec<(&str, Value)> =
-        ["type", "url", "headers"].iter().map(|key| (*key, http["properties"][key].clone())).collect();
+    let keys = http.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let own: Vec<(&str, Value)> = keys.map(|(key, value)| (key.as_str(), value.clone())).collect();
     let mut post = entry(&own, &[&OTHERS[..], &["command"]].concat());
     require(&mut post, &["type", "url"]);
     let entry = json!({"anyOf": [line, post]});

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
-use ollm_app::{App, AppContext, ReloadWatcher, Shared, undeclared_lines};
+use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
 
 use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut
     let app = session::load(context, SessionKind::Chat, Some(Box::new(HookApprover::new(context, &cancel))))?;
     context.tell_notices(output);
     app.tell_problems(output);
-    undeclared_lines(context).iter().for_each(|line| output.tell(line));
+    tell_undeclared(context, output);
     let host = SessionSetup::gather(&arguments.options(SessionKind::Chat)?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
-use ollm_app::{AppContext, refuse_agents, undeclared_lines};
+use ollm_app::{AppContext, refuse_agents, tell_undeclared};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -62,7 +62,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     );
     output.tell(&format!("{line}; {asked}"));
     tell_duplicates(&now, output);
-    undeclared_lines(context).iter().for_each(|line| output.tell(line));
+    tell_undeclared(context, output);
     Ok(OK)
 }
 
@@ -175,7 +175,7 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
             output.tell(&format!("{} {asks}", status.agent.title));
             tell_duplicates(status, output);
         }
-        undeclared_lines(context).iter().for_each(|line| output.tell(line));
+        tell_undeclared(context, output);
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
     }
     let faulty = |status: &AgentStatus| {

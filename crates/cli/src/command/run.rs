@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
-use ollm_app::{App, AppContext, Shared, undeclared_lines};
+use ollm_app::{App, AppContext, Shared, tell_undeclared};
 use ollm_engine::bus::{Bus, Filter, Matter};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut 
     let app = session::load(context, SessionKind::Prompt, Some(Box::new(HookApprover::new(context, &cancel))))?;
     context.tell_notices(output);
     app.tell_problems(output);
-    undeclared_lines(context).iter().for_each(|line| output.tell(line));
+    tell_undeclared(context, output);
     let stop = Stop::listen_for(&cancel);
     work(arguments, app, &stop, (&prompt, piped.as_deref()), output)
 }

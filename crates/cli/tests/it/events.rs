@@ -90,7 +90,7 @@ fn a_crashed_server_is_one_error_that_names_its_extension() {
     assert_eq!(servers.len(), 1, "{errors:#?} {ran:?}");
     let message = servers[0]["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("server `s` of extension `tools`: "), "{message}");
-    says(&ran, &message.lines().next().unwrap().to_owned());
+    says(&ran, message.lines().next().unwrap());
     // Its call failed as well, which is another error.
     assert_eq!(errors.iter().filter(|data| data["operation"] == "tool").count(), 1, "{errors:#?}");
     let status = lab.run(&["mcp", "status", "s", "--json"]).answer();

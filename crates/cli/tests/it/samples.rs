@@ -89,7 +89,7 @@ fn commit(lab: &Lab) {
 }
 
 /// Which of the events of a kind is the sample: the first that has something to tell.
-fn chosen<'a>(kind: EventKind, events: &'a [Value]) -> Option<&'a Value> {
+fn chosen(kind: EventKind, events: &[Value]) -> Option<&Value> {
     let telling = |data: &&Value| match kind {
         EventKind::Error => !data["error"]["stack"].is_null(),
         EventKind::AfterAgent => data["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty()),

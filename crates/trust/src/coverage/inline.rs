@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use ollm_process::find_program;
 
 use super::script::Language;
-use super::{Search, plain};
+use ollm_store::plain_path;
+
+use super::Search;
 
 /// Options after which code follows, in the next argument or behind `=`.
 const OPTIONS: &[&str] = &["-c", "-e", "-E", "-r", "-p", "-pe", "--eval", "--print"];
@@ -51,7 +53,7 @@ impl Search<'_> {
     /// The program that a shell starts for a word.
     fn program(&self, word: &str) -> Option<PathBuf> {
         if word.contains('/') {
-            return self.here.first().map(|here| plain(&here.join(word)));
+            return self.here.first().map(|here| plain_path(&here.join(word)));
         }
         find_program(word, &self.places.search_path)
     }

@@ -113,13 +113,16 @@ impl Chat<'_, '_> {
                 let text = overview(&self.desk.app.borrow());
                 self.tell(&text)
             }
-            ["show" | "enable" | "disable" | "trust" | "untrust", _, ..] => self.command("hook", &words),
+            ["show" | "enable" | "disable" | "trust" | "untrust", _, ..] => {
+                self.command("hook", &words);
+                Ok(())
+            }
             _ => self.tell("write /hooks, or /hooks show|enable|disable|trust|untrust ID"),
         }
     }
 
     /// Runs a command of the program as if it had been typed in a shell.
-    fn command(&mut self, group: &str, words: &[&str]) -> Result<(), Failure> {
+    fn command(&mut self, group: &str, words: &[&str]) {
         let typed: Vec<OsString> = std::iter::once(&group).chain(words).map(OsString::from).collect();
         {
             let mut output = self.output.lock();
@@ -134,7 +137,6 @@ impl Chat<'_, '_> {
             }
         }
         self.catch_up();
-        Ok(())
     }
 
     fn mcp_tools(&self) -> Option<Arc<McpTools>> {
@@ -169,7 +171,10 @@ impl Chat<'_, '_> {
             [] | ["list" | "status"] => Ok(()),
             ["start" | "restart", name] => mcp_tools.restart(name),
             ["stop", name] => mcp_tools.stop(name),
-            ["login" | "logout" | "trust" | "untrust" | "logs", _, ..] => return self.command("mcp", &words),
+            ["login" | "logout" | "trust" | "untrust" | "logs", _, ..] => {
+                self.command("mcp", &words);
+                return Ok(());
+            }
             [name] if !MCP_WORDS.contains(name) => match mcp_tools.prefix(name) {
                 Ok(prefix) => return self.tell(&self.tools(&prefix)),
                 Err(why) => Err(why),
@@ -187,11 +192,12 @@ impl Chat<'_, '_> {
             ["enable" | "disable", _, ..] | ["trust" | "info", _] => self.command("ext", &words),
             ["reload"] => {
                 let news = self.lookout.reload(self.desk.app);
-                self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()))
+                self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()))?;
             }
             [name] if !["enable", "disable", "trust", "info"].contains(name) => self.command("ext", &["info", name]),
-            _ => self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload"),
+            _ => self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload")?,
         }
+        Ok(())
     }
 
     /// Shows the skills, or says to the model what one of them says.

@@ -125,7 +125,7 @@ impl ExtensionGroup {
             Some((Approvable::id(&*hook).into_owned(), part.identity.digest.to_string()))
         };
         let members = hooks(extension, &app).into_iter().filter_map(member).collect();
-        Ok(ExtensionGroup { name, whole, members, app })
+        Ok(ExtensionGroup { name, app, whole, members })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_app::{App, AppContext, Forecast, Step, undeclared_lines, unsent_events};
+use ollm_app::{App, AppContext, Forecast, Step, tell_undeclared, unsent_events};
 use ollm_catalog::Positions;
 use ollm_engine::{Reason, Skip};
 use ollm_protocol::Hook;
@@ -24,7 +24,7 @@ pub(super) fn run(
     let app = App::load(context, Positions::OnDemand)?;
     context.tell_notices(output);
     app.tell_problems(output);
-    undeclared_lines(context).iter().for_each(|line| output.tell(line));
+    tell_undeclared(context, output);
     let forecast = Forecast::of(&event, &app);
     let planned = forecast.stages.iter().flatten().map(|step| &*step.hook);
     for line in unsent_events(planned, context) {
