@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ollm_process::{BoxMeans, BoxRules, Children, End, Job, Outcome, ProcessBox};
+use ollm_process::{BoxMeans, BoxNetwork, BoxRules, Children, End, Job, Outcome, ProcessBox};
+use proptest::prelude::*;
 
 /// A home with protected files, and a project in it.
 struct Scene {
@@ -216,4 +217,92 @@ fn landlock_keeps_the_home_and_compares_nothing_by_itself() {
     let outcome = scene.run(&made, "echo x > file && mkdir a && mv file a && rm -r a && echo x > \"$(mktemp -p .)\"");
     assert!(matches!(outcome.end, End::Exited(0)), "{}", text(&outcome.stderr));
     assert!(!made.notes().is_empty());
+}
+
+#[test]
+fn a_box_without_a_network_opens_no_socket_of_any_kind() {
+    let script = "import socket,sys
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):
+    try: socket.socket(family); sys.exit(1)
+    except PermissionError: pass
+a, b = socket.socketpair()";
+    let rules = BoxRules { network: BoxNetwork::Closed, ..BoxRules::default() };
+    let path = std::env::var_os("PATH").unwrap();
+    for means in [BoxMeans::Namespaces, BoxMeans::Landlock] {
+        let made = match ProcessBox::new(means, &rules) {
+            Ok(made) => Arc::new(made),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                continue;
+            }
+        };
+        let outcome = Children::new().run(Job {
+            args: vec!["-c".into(), script.into()],
+            env: vec![("PATH".into(), path.clone())],
+            process_box: Some(made),
+            ..Job::new(ollm_process::find_program("python3", &path).unwrap())
+        });
+        assert!(matches!(outcome.end, End::Exited(0)), "{means:?} {}", text(&outcome.stderr));
+    }
+}
+
+/// What a rule says about one folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    ReadOnly,
+    Writable,
+    Hidden,
+}
+
+const FOLDERS: [&str; 6] = ["a", "a/in", "b", "b/in", "c", "c/in"];
+
+/// Whether rules let a file be made in a folder.
+fn is_allowed(folder: &str, said: &[Said; 6], limited: bool) -> bool {
+    let around =
+        || FOLDERS.iter().zip(said).filter(|(name, _)| folder == **name || folder.starts_with(&format!("{name}/")));
+    let denied = around().any(|(_, said)| matches!(said, Said::ReadOnly | Said::Hidden));
+    !denied && (!limited || around().any(|(_, said)| *said == Said::Writable))
+}
+
+proptest! {
+    #[test]
+    fn no_set_of_rules_allows_what_it_does_not_name(
+        said in proptest::array::uniform6(proptest::sample::select(vec![Said::Nothing, Said::ReadOnly, Said::Writable, Said::Hidden])),
+        limited: bool,
+        landlock: bool,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let named = |wanted: Said| {
+            let names = FOLDERS.iter().zip(said).filter(|(_, said)| *said == wanted);
+            names.map(|(name, _)| root.join(name)).collect::<Vec<_>>()
+        };
+        for name in FOLDERS {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let rules = BoxRules {
+            read_only: named(Said::ReadOnly),
+            hidden: named(Said::Hidden),
+            writable: limited.then(|| named(Said::Writable)),
+            ..BoxRules::default()
+        };
+        let means = if landlock { BoxMeans::Landlock } else { BoxMeans::Namespaces };
+        let Ok(made) = ProcessBox::new(means, &rules) else { return Ok(()) };
+        let script = format!("for d in {}; do echo x > $d/new; done 2> /dev/null", FOLDERS.join(" "));
+        let job = Job {
+            args: vec!["-c".into(), script.into()],
+            cwd: Some(root.clone()),
+            process_box: Some(Arc::new(made)),
+            ..Job::new("/bin/sh")
+        };
+        let outcome = Children::new().run(job);
+        prop_assert!(!matches!(outcome.end, End::NotStarted(_)), "{:?}", outcome.end);
+        for name in FOLDERS {
+            let (written, allowed) = (root.join(name).join("new").exists(), is_allowed(name, &said, limited));
+            prop_assert!(allowed || !written, "{name} was written by {means:?} under {rules:?}");
+            // Landlock makes nothing in a folder that holds something denied.
+            prop_assert!(landlock || written || !allowed, "{name} was not written by {means:?} under {rules:?}");
+        }
+    }
 }

@@ -66,7 +66,7 @@ impl MountPlan {
         // What lies in a protected folder is protected with it, unless it is hidden beyond that.
         kinds.retain(|path, kind| {
             let covered = protected.iter().any(|other| path != other && path.starts_with(other));
-            !covered || matches!(kind, MountKind::HideFolder | MountKind::HideFile | MountKind::Writable)
+            !covered || matches!(kind, MountKind::HideFolder | MountKind::HideFile)
         });
         let links = rules.read_only.iter().chain(&rules.hidden).filter_map(|path| real_name(path));
         for pinned in protected.iter().cloned().chain(links).flat_map(|path| movable_ancestors(&path)) {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use libc::{CLONE_PIDFD, c_char, c_int, c_uint, c_ulong, c_void, pid_t};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getpid, getrlimit, setrlimit, waitid};
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getcwd, getpid, getrlimit, setrlimit, waitid};
 
 use super::box_enter::BoxEntry;
 use super::guard::{Guard, Slot};
@@ -240,10 +240,9 @@ impl ExecArguments {
         envp.push(CString::new(slot.variable(passed_on.as_deref()))?);
         // Whoever enters a box is at its root first.
         let cwd = match &job.cwd {
-            None if job.process_box.is_some() => Some(std::env::current_dir()?),
-            cwd => cwd.clone(),
+            None if job.process_box.is_some() => Some(Ok(getcwd(Vec::new())?)),
+            cwd => cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory")),
         };
-        let cwd = cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
         let (argv, envp) = (List::new(argv), List::new(envp));
         Ok(Self { program, argv, envp, cwd: cwd.transpose()?, limits: kernel_limits(&job.limits) })
     }
