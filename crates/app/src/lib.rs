@@ -14,6 +14,7 @@ mod approval_key;
 mod builder;
 mod calls;
 pub mod cases;
+pub mod command_box;
 pub mod connect;
 pub mod control;
 pub mod doctor;

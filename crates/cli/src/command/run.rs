@@ -56,7 +56,7 @@ fn work(
     });
     ports.cancel = cancel;
     let ran = session::run_prompt(app, &arguments.agent.options()?, prompt, ports, &shared)?;
-    let mut answer = json!({"session": ran.session, "model": ran.model});
+    let mut answer = json!({"session": ran.session, "model": ran.model, "box": ran.shell_box.to_json()});
     let (more, code) = match ran.turns {
         Ok(turns) => said(&turns),
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
