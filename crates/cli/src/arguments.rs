@@ -233,6 +233,9 @@ pub(crate) struct ConnectArguments {
     /// Show what would change, and change nothing
     #[arg(long, requires = "agent")]
     pub(crate) dry_run: bool,
+    /// Have the agent's shell commands run in a box, as `ollm box` does, where it lets a hook change them
+    #[arg(long = "box", requires = "agent", conflicts_with_all = ["capabilities", "json"])]
+    pub(crate) in_box: bool,
     /// Show what hooks can do at each event of the agent, and change nothing
     #[arg(long, requires = "agent", conflicts_with_all = ["project", "dry_run"])]
     pub(crate) capabilities: bool,

@@ -227,3 +227,29 @@ fn the_strict_policy_leaves_only_the_project_temporary_folders_and_caches_writab
     assert_eq!((ran.stdout.as_str(), ran.code != 0), ("", true), "{ran:?}");
     assert_intact(&lab, "strict");
 }
+
+#[test]
+fn a_connected_agent_has_its_commands_rewritten_for_the_box_where_it_lets_a_hook_change_them() {
+    let lab = guarded();
+    if !is_whole(&lab) {
+        return;
+    }
+    let connected = lab.run(&["connect", "claude", "--box"]);
+    assert_eq!(connected.code, 0, "{connected:?}");
+    let settings = fs::read_to_string(lab.home.join(".claude/settings.json")).unwrap();
+    assert_eq!(settings.matches("--box").count(), 1, "{settings}");
+    lab.write("home/.claude/settings.json", CONTENT);
+    lab.write("project/evil.py", "import os; open(os.path.expanduser('~/.bash' + 'rc'), 'w').write('evil')");
+    let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": lab.project, "tool_name": "Bash",
+        "tool_input": {"command": "python3 evil.py; echo 'it''s done'"}});
+    let asked = finish(lab.ollm(&["hook", "run", "--from", "claude", "--box"]), event.to_string().as_bytes());
+    let command = asked.answer()["hookSpecificOutput"]["updatedInput"]["command"].as_str().unwrap().to_owned();
+    let mut shell = lab.program("bash");
+    shell.args(["-c", &command]);
+    let ran = finish(shell, b"");
+    assert_eq!((ran.stdout.as_str(), ran.code), ("its done\n", 0), "{ran:?}");
+    assert_intact(&lab, &command);
+    let refused = lab.run(&["connect", "qwen", "--box"]);
+    assert_eq!(refused.code, 64);
+    assert!(refused.stderr.contains("lets no hook change a command"), "{refused:?}");
+}
