@@ -1,7 +1,9 @@
 //! What the host needs of the world: hooks, a person, a display, more tools, a clock. Whoever embeds it plugs them in.
 
+use std::fmt::Debug;
 use std::time::SystemTime;
 
+use ollm_process::{Children, Job, Outcome};
 use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -112,6 +114,12 @@ pub struct Order {
     pub cancel: Cancel,
     /// Takes news about how far the call is.
     pub progress: Box<dyn Fn(&str) + Send>,
+}
+
+/// Runs shell commands where they cannot change what must not change. Without one they run as any other program.
+pub trait ShellBox: Debug + Send + Sync {
+    /// Runs a job to its end, or until `stop` says so; with the outcome comes what the model and the person should know.
+    fn run(&self, children: &Children, job: Job, stop: &dyn Fn() -> bool) -> (Outcome, Vec<String>);
 }
 
 /// Somebody who can be asked whether something may happen.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_process::Children;
@@ -10,6 +11,7 @@ use ollm_protocol::{EventKind, Tool, ToolSchema};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
+use crate::port::ShellBox;
 use crate::workspace::Workspace;
 
 mod args;
@@ -188,6 +190,8 @@ pub struct ShellSettings {
     pub output: usize,
     /// Where long output is kept whole.
     pub spill: PathBuf,
+    /// The box that they run in; none when absent.
+    pub shell_box: Option<Arc<dyn ShellBox>>,
 }
 
 impl ShellSettings {
@@ -200,6 +204,7 @@ impl ShellSettings {
             timeout: Duration::from_mins(2),
             output: 16 << 20,
             spill: spill.to_owned(),
+            shell_box: None,
         }
     }
 }
@@ -210,6 +215,8 @@ pub(crate) struct Done {
     pub(crate) text: String,
     pub(crate) failed: bool,
     pub(crate) change: Option<Change>,
+    /// What the person should know beside the result.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Done {

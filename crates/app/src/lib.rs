@@ -14,6 +14,7 @@ mod approval_key;
 mod builder;
 mod calls;
 pub mod cases;
+pub mod command_box;
 mod complete;
 pub mod connect;
 pub mod control;

@@ -1,7 +1,6 @@
 //! Who sends events on this machine, and for which events hooks wait in vain.
 //!
-//! Our own agent sends most events by itself. The others come from a repository's hook, from whoever watches a project, or
-//! from a connected agent.
+//! Our own agent sends most events by itself. The others come from a repository's hook, or from whoever watches a project.
 
 use std::collections::BTreeSet;
 

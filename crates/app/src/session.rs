@@ -17,6 +17,7 @@ use ollm_trust::Approver;
 use crate::agent_signs::refuse_agents;
 use crate::app::{App, LoadOptions};
 use crate::app_context::AppContext;
+use crate::command_box::{BoxStatus, CommandBox};
 use crate::complete::user_data;
 use crate::error::{AppError, ErrorKind};
 use crate::model::{self, ModelConfig};
@@ -130,6 +131,8 @@ pub struct SessionSetup {
     pub cancel: Cancel,
     /// What the person should know before it begins.
     pub notes: Vec<String>,
+    /// The box that its shell commands run in.
+    pub shell_box: BoxStatus,
     settings: Settings,
     model: Box<dyn Model>,
     transcript: Option<Transcript>,
@@ -153,15 +156,21 @@ impl SessionSetup {
             mcp_tools.answer_with(questions);
         }
         let past = past.unwrap_or_else(|| begun(app, context, model.name()));
-        let settings = Settings {
+        let mut settings = Settings {
             limits: limits(&wish, &app.config),
             user_data: user_data(&app.config),
             ..settings(options, &wish, context, &past.id)
         };
+        let command_box = CommandBox::new(context, &app.config);
+        let shell_box = command_box.status();
+        settings.shell.shell_box = Some(Arc::new(command_box));
+        let mut notes = past.notes;
+        notes.extend(shell_box.note());
         let cancel = cancel.clone();
         Ok(SessionSetup {
             cancel,
-            notes: past.notes,
+            notes,
+            shell_box,
             settings,
             model,
             transcript: past.transcript,

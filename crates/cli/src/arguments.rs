@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use ollm_app::command_box::BoxPolicy;
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
 use ollm_protocol::Dialect;
@@ -92,6 +93,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run a command in a box: neither it nor anything that it starts can change protected files
+    #[command(after_help = BOX_HELP)]
+    Box(BoxArguments),
     /// Look over everything that is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
     Doctor {
@@ -201,6 +205,23 @@ pub(crate) struct SchemaArguments {
     pub(crate) answer: bool,
 }
 
+const BOX_HELP: &str = "Protected are the settings and hooks of ollm and other agents, ollm itself, shell start files, \
+SSH keys, and hooks of the repository. What the kernel cannot hold is compared afterwards and restored.
+
+Exit codes: that of the command, 128 and its number for a signal, 3 configuration error, 5 no box or no such program, 64 \
+usage.";
+
+#[derive(Debug, Args)]
+pub(crate) struct BoxArguments {
+    /// How much the box keeps from the command: `strict` also limits writing to the project, temporary folders and
+    /// caches, and hides secrets; without this, the setting `agent.box` decides
+    #[arg(long, value_parser = box_policies())]
+    pub(crate) policy: Option<BoxPolicy>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 continue, 2 do not continue, 3 the data could not be read, 64 wrong usage.")]
 pub(crate) struct EmitArguments {
@@ -225,6 +246,9 @@ pub(crate) struct ConnectArguments {
     /// Show what would change, and change nothing
     #[arg(long, requires = "agent")]
     pub(crate) dry_run: bool,
+    /// Have the agent's shell commands run in a box, as `ollm box` does, where it lets a hook change them
+    #[arg(long = "box", requires = "agent", conflicts_with_all = ["capabilities", "json"])]
+    pub(crate) in_box: bool,
     /// Show what hooks can do at each event of the agent, and change nothing
     #[arg(long, requires = "agent", conflicts_with_all = ["project", "dry_run"])]
     pub(crate) capabilities: bool,
@@ -273,6 +297,13 @@ fn purposes() -> impl TypedValueParser<Value = Purpose> {
         ("context", "Tell the agent something before it begins", Purpose::Context),
     ];
     one_of(ALL.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
+}
+
+/// How much a box keeps from a command.
+fn box_policies() -> impl TypedValueParser<Value = BoxPolicy> {
+    one_of(
+        [("on", BoxPolicy::On), ("strict", BoxPolicy::Strict)].map(|(name, policy)| (PossibleValue::new(name), policy)),
+    )
 }
 
 /// What a scaffolded hook is written in.

@@ -6,6 +6,7 @@ use crate::arguments::Command;
 use crate::error::Failure;
 use crate::output::Output;
 
+mod r#box;
 mod chat;
 mod completions;
 pub(crate) mod config;
@@ -32,6 +33,7 @@ mod watch;
 pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
         Command::Hook { command } => hook::run_command(command, context, output),
+        Command::Box(arguments) => r#box::run(&arguments, context, output),
         Command::Emit(arguments) => emit::run(&arguments, context, output),
         Command::Connect(arguments) => connect::connect(&arguments, context, output),
         Command::Disconnect(arguments) => connect::disconnect(&arguments, context, output),

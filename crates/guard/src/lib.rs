@@ -53,4 +53,5 @@ mod writes;
 
 pub use destructive::destructive;
 pub use guards::Guards;
-pub use tampering::{From, PROTECTED, Row, Shelter, tampering};
+pub use tampering::{From, Lock, PROTECTED, Protected, Row, Shelter, tampering};
+pub use writes::harmful_git_settings;

@@ -27,7 +27,8 @@ use crate::{
     walk::{Deed, Run},
     writes::{self, Touch},
 };
-pub use protected::{From, PROTECTED, Row};
+use protected::protected;
+pub use protected::{From, Lock, PROTECTED, Protected, Row};
 use watch::{Hit, Reach, Watch};
 
 /// Whose files are to be protected, and where relative paths begin.
@@ -66,8 +67,29 @@ pub struct Shelter {
 }
 
 impl Shelter {
+    /// Everything that is protected from a call in the folder that counts where an event names none.
+    pub fn protected(&self) -> Vec<Protected> {
+        let (home, projects, single) = self.roots(&self.cwd);
+        let lock = |path: &Path| match path.file_name().and_then(|name| name.to_str()) {
+            Some("config" | "config.worktree") => Lock::Compared,
+            _ => Lock::Locked,
+        };
+        let elsewhere: Vec<PathBuf> = projects.iter().flat_map(|project| repository::elsewhere(project)).collect();
+        let single = single.into_iter().map(|path| {
+            let lock = if elsewhere.contains(&path) { lock(&path) } else { Lock::Locked };
+            Protected { path, from: From::Everybody, lock }
+        });
+        protected(home.as_deref(), &projects).into_iter().chain(single).collect()
+    }
+
     /// Everything that is protected from a call in this folder.
     fn watch(&self, here: &Path) -> Watch {
+        let (home, projects, single) = self.roots(here);
+        Watch::new(home, projects, single)
+    }
+
+    /// The home, the projects, and the files that are protected by themselves, for a call in this folder.
+    fn roots(&self, here: &Path) -> (Option<PathBuf>, Vec<PathBuf>, Vec<PathBuf>) {
         let mut projects: Vec<&Path> = self.projects.iter().map(PathBuf::as_path).collect();
         // Agents look for their files where they work, too; a home is none of their projects.
         if projects.is_empty() || !projects.contains(&here) && self.home.as_deref() != Some(here) {
@@ -79,7 +101,7 @@ impl Shelter {
         let single = single.chain(projects.iter().flat_map(|project| repository::elsewhere(project)));
         let single = single.map(|path| path::tidy(&path)).collect();
         let projects = projects.into_iter().map(path::tidy).collect();
-        Watch::new(self.home.as_deref().map(path::tidy), projects, single)
+        (self.home.as_deref().map(path::tidy), projects, single)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     walk::{Found, Run},
 };
 
+pub use git::harmful_git_settings;
 pub(crate) use git::{git_folders, git_verb};
 pub(crate) use told::only_reads;
 

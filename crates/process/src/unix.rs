@@ -33,7 +33,7 @@ use crate::{End, Job, Outcome, SpawnError, Stage};
 
 pub use self::pipes::Streams;
 pub use self::platform::{PipeShield, is_released};
-pub(crate) use self::platform::{adopt_from_first_start, hide_memory};
+pub(crate) use self::platform::{PlatformBox, adopt_from_first_start, hide_memory};
 pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
@@ -105,6 +105,27 @@ impl Children {
         let outcome = self.close(run);
         platform::reap_adopted();
         outcome
+    }
+
+    /// Runs a program on our own streams and terminal, in our own group, and waits for it however long it takes.
+    ///
+    /// The job's input, timeout and output cap are not used. A signal that asks us to end goes on to the program.
+    pub fn run_attached(&self, job: &Job) -> Outcome {
+        let started = Instant::now();
+        let signals = platform::PassedSignals::hold();
+        let launcher = self.launcher();
+        let attached = || -> Started<Leader> {
+            let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
+            let guard = self.guard().map_err(|error| (Stage::Guard, error))?;
+            while_busy(|_| true, || launcher.attach(job, &guard))
+        };
+        let leader = attached();
+        self.put_back(launcher);
+        let end = match leader {
+            Ok(leader) => platform::await_end(leader, &signals),
+            Err((stage, error)) => End::NotStarted(SpawnError::new(job, stage, error)),
+        };
+        Outcome::without_run(end, started.elapsed())
     }
 
     /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.

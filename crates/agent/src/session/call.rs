@@ -265,7 +265,10 @@ impl Session<'_> {
                     most,
                 };
                 match tool.run(args, &mut bench) {
-                    Ok(Done { text, failed, change }) => {
+                    Ok(Done { text, failed, change, notes }) => {
+                        for note in &notes {
+                            self.ports.show.show(&News::Status(note));
+                        }
                         Work { result: ToolResult { is_error: failed, ..ToolResult::text(text) }, change }
                     }
                     Err(why) => Work { result: ToolResult::error(why), change: None },

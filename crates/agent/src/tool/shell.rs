@@ -39,8 +39,16 @@ impl BuiltIn for Shell {
             limits: Limits { timeout: settings.timeout, output: settings.output, ..Limits::default() },
             ..Job::new(&settings.program)
         };
-        let outcome = bench.children.run_until(job, &|| bench.cancel.is_set());
-        Ok(report(&outcome, settings, bench.most))
+        let stop = || bench.cancel.is_set();
+        let (outcome, notes) = match &settings.shell_box {
+            Some(shell_box) => shell_box.run(bench.children, job, &stop),
+            None => (bench.children.run_until(job, &stop), Vec::new()),
+        };
+        let mut done = report(&outcome, settings, bench.most);
+        for note in &notes {
+            let _ = write!(done.text, "\n[box: {note}]");
+        }
+        Ok(Done { notes, ..done })
     }
 }
 
@@ -65,7 +73,7 @@ fn report(outcome: &Outcome, settings: &ShellSettings, most: usize) -> Done {
     if text.is_empty() {
         text.push_str("[no output]");
     }
-    Done { text, failed, change: None }
+    Done { text, failed, ..Done::default() }
 }
 
 /// What is to be said about the end of a command, if it was not a good one.

@@ -201,6 +201,13 @@ pub const KEYS: &[Key] = &[
         .variable("OLLM_MODEL_MAX_REPEATS")
         .project(Project::Lower),
     key("model.*", Kind::Any, "null", "Anything else is handed on to the provider as it is.").project(ELSEWHERE).guarded(),
+    key("agent.box", Kind::Choice(&["on", "strict", "off"]), "\"on\"", "The box that shell commands of our own agent run in. `on`: protected files cannot be changed. `strict`: beyond that, only the project, temporary folders and caches can be written, and secrets cannot be read. `off`: there is none.")
+        .set_by(SetBy::Files)
+        .project(Project::Only("\"strict\"", "a project cannot open the box of the user"))
+        .critical(),
+    key("agent.boxSockets", Kind::List(Item::Socket), "[]", "The programs whose sockets can be reached from the box although they run commands outside of it: `docker`, `podman`, `containerd`, `systemd`, `bus`, `tmux`, `screen`, `zellij`, `emacs`, `libvirt`, `lxd`, `snapd`.")
+        .set_by(SetBy::Files)
+        .critical(),
     key("user.preferences.*", Kind::Any, "null", "What hooks are told about you under `user.preferences`; the names are your own."),
     key("user.settings.*", Kind::Any, "null", "What hooks are told about you under `user.settings`; the names are your own."),
     key("trace.enabled", Kind::Flag, "true", "Whether every dispatch leaves a record.")

@@ -10,7 +10,7 @@ use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::units;
 use serde_json::{Value, json};
 
-use super::settings::GUARDS;
+use super::settings::{BOX_SOCKETS, GUARDS};
 use crate::mcp::{self, ServerKey};
 use crate::node::Node;
 use crate::value::{self, Reading};
@@ -77,6 +77,8 @@ pub enum Item {
     Url,
     /// The name of another agent whose hooks can be read.
     Agent,
+    /// A program whose sockets a box can leave open.
+    Socket,
 }
 
 /// A bound that nobody will meet, and that need not be told.
@@ -191,6 +193,7 @@ impl Item {
                 all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
                     && !text.starts_with(|first: char| first.is_ascii_digit())
             }
+            Item::Socket => BOX_SOCKETS.contains(&text),
             Item::Agent => agent_named(text).is_some_and(|agent| agent.home.written.form != WrittenForm::Code),
             Item::Url => ["http://", "https://"].iter().any(|scheme| {
                 text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
@@ -212,6 +215,7 @@ impl Item {
             Item::Variable => "the name of an environment variable",
             Item::Url => "an address that begins with http:// or https://",
             Item::Agent => "an agent whose hooks can be read",
+            Item::Socket => "a program whose sockets a box knows, such as docker",
         }
     }
 
@@ -227,6 +231,7 @@ impl Item {
             Item::Variable => "names of environment variables",
             Item::Url => "addresses that begin with http:// or https://",
             Item::Agent => "agents whose hooks can be read, such as claude or gemini",
+            Item::Socket => "programs whose sockets a box knows, such as docker or tmux",
         }
     }
 
@@ -241,7 +246,7 @@ impl Item {
             Item::Digest => "^sha256:[0-9a-fA-F]{64}$",
             Item::Variable => "^[A-Za-z_][A-Za-z0-9_]*$",
             Item::Url => r"^https?://[^/\s]\S*$",
-            Item::Agent => "^[a-z]+$",
+            Item::Agent | Item::Socket => "^[a-z]+$",
         }
     }
 }

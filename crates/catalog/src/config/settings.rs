@@ -18,6 +18,22 @@ pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The names of the built-in guards.
 pub const GUARDS: &[&str] = &["destructive-commands", "self-protection"];
 
+/// The programs whose sockets a box can leave open.
+pub const BOX_SOCKETS: &[&str] = &[
+    "docker",
+    "podman",
+    "containerd",
+    "systemd",
+    "bus",
+    "tmux",
+    "screen",
+    "zellij",
+    "emacs",
+    "libvirt",
+    "lxd",
+    "snapd",
+];
+
 /// What applies to all hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSettings {

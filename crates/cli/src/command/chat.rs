@@ -44,7 +44,8 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     // What changes while the session begins counts as well.
     let lookout = ReloadWatcher::new(&app.borrow(), context);
-    output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
+    let (model, state) = (host.model(), host.shell_box.name());
+    output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
     let shared = Shared::new(output);
     let display = Display::new(&shared, Style::Text, &cancel);
     let desk = HookContext { app, notices: &shared };

@@ -62,7 +62,7 @@ fn work(
     });
     ports.cancel = stop.cancel().clone();
     let ran = session::run_prompt(app, &arguments.agent.options(SessionKind::Prompt)?, prompt, ports, &shared)?;
-    let mut answer = json!({"session": ran.session, "model": ran.model});
+    let mut answer = json!({"session": ran.session, "model": ran.model, "box": ran.shell_box.to_json()});
     let (more, code) = match ran.turns {
         Ok(turns) => (said(&turns), turns.first().map_or(OK, |turn| exit_code(&turn.end, stop))),
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),

@@ -274,7 +274,7 @@ fn plain_ollm_on_a_terminal_is_the_chat_and_help_elsewhere() {
     talk(&lab, &[]);
     let ran = on_a_terminal(&lab, "/quit\\r", &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("talk.jsonl; /help lists the commands"), "{ran:?}");
+    assert!(ran.stdout.contains("talk.jsonl; the box is "), "{ran:?}");
     let ran = lab.run(&[]);
     assert!(ran.code == 64 && ran.stderr.contains("Usage: ollm"), "{ran:?}");
 }

@@ -14,6 +14,7 @@ mod answers;
 mod attacks;
 mod bad_events;
 mod bad_files;
+mod boxes;
 mod bundled;
 mod calls;
 mod config;

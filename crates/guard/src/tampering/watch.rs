@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    protected::{From, Protected, protected},
+    protected::{From, Lock, Protected, protected},
     roots::Roots,
     search::Tests,
 };
@@ -109,8 +109,14 @@ impl Watch {
         self.lists.get_or_init(|| {
             let mut lists = Lists::default();
             let mut resolver = self.resolver.borrow_mut();
-            let single = self.single.iter().map(|path| Protected { path: path.clone(), from: From::Everybody });
-            for Protected { path, from } in protected(self.home.as_deref(), &self.projects).into_iter().chain(single) {
+            let single = self.single.iter().map(|path| Protected {
+                path: path.clone(),
+                from: From::Everybody,
+                lock: Lock::Locked,
+            });
+            for Protected { path, from, .. } in
+                protected(self.home.as_deref(), &self.projects).into_iter().chain(single)
+            {
                 let keys = spellings(&path, &resolver.look(&path).0);
                 let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
                 list.push(Guarded { path, keys, exists: OnceCell::new() });

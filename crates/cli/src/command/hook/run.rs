@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_app::connect::{TEST_EVENT, asker_of, remember_fired};
+use ollm_app::connect::{TEST_EVENT, asker_of, into_box, remember_fired};
 use ollm_app::watch::FileNote;
 use ollm_app::{App, AppContext, LoadOptions, Turn, trace, undeclared_today};
 use ollm_catalog::Positions;
@@ -96,7 +96,13 @@ pub(crate) fn run<'a>(
                     let told = files.iter().filter_map(|file| dispatch(file, told, context, output).ok());
                     let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
                     let judged = dispatch(&request.event, manner, context, output);
-                    told.then(judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict))
+                    let verdict =
+                        judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict);
+                    let can_change = agent.is_some_and(|agent| agent.capabilities(&request).modify.is_possible());
+                    told.then(match &context.program {
+                        Some(program) if arguments.in_box && can_change => into_box(&request.event, verdict, program),
+                        _ => verdict,
+                    })
                 }
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
             };
