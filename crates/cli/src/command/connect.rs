@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
-use ollm_app::{AppContext, refuse_agents};
+use ollm_app::{App, AppContext, refuse_agents};
+use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -62,7 +63,14 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     );
     output.tell(&format!("{line}; {asked}"));
     tell_duplicates(&now, output);
+    tell_what_is_off(context, output);
     Ok(OK)
+}
+
+/// Whoever lets an agent ask should know what would not answer.
+fn tell_what_is_off(context: &AppContext, output: &mut Output) {
+    let off = App::load(context, Positions::OnDemand).ok().and_then(|app| app.what_is_off());
+    off.into_iter().for_each(|off| output.tell(&off));
 }
 
 pub(super) fn disconnect(
@@ -175,6 +183,7 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
             tell_duplicates(status, output);
         }
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
+        tell_what_is_off(context, output);
     }
     let faulty = |status: &AgentStatus| {
         status.is_duplicated() || status.links.iter().any(|link| link.state != LinkState::Connected)

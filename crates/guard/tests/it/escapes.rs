@@ -242,3 +242,13 @@ fn a_new_file_of_a_service_destroys_nothing() {
         "echo x > /etc/claude-code/managed-settings.json",
     ]);
 }
+
+#[test]
+fn the_folder_of_a_project_that_declares_hooks_is_protected_before_it_is_there() {
+    check(
+        second,
+        Flow::Block,
+        &["mkdir .ollm", "mkdir -p .ollm/skills", "touch .ollm/x", "mv x .ollm", "git clean -fdx .ollm"],
+    );
+    passes(&["ls .ollm", "cat .ollm/config.yaml", "git add .ollm"]);
+}
