@@ -150,6 +150,7 @@ pub fn examine(context: &AppContext) -> Examination {
             files(&app, &mut found);
             guards(&app, &mut found);
             look_at_box(&app, context, &mut found);
+            nested_projects(context, &mut found);
             approvals(&app, &mut found);
             hooks(&app, &mut found);
             look_at_model(&app, context, &mut found);
@@ -212,6 +213,19 @@ fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
     found.saw(Area::Box, status.name());
     if let Some(note) = status.note() {
         found.note(Area::Box, note, None);
+    }
+}
+
+/// Folders within the project that are projects of their own by a `.ollm`: whoever works there has their hooks as well.
+fn nested_projects(context: &AppContext, found: &mut Examination) {
+    let Some(project) = context.places.project.as_deref() else { return };
+    let nested = ollm_catalog::nested_projects(project);
+    for folder in &nested.folders {
+        let what = format!("{} is in the project and declares hooks of its own", folder.join(".ollm").display());
+        found.note(Area::Guards, what, Some("remove it if you did not put it there".to_owned()));
+    }
+    if !nested.is_complete {
+        found.note(Area::Guards, "the project has too many folders to look for others that declare hooks", None);
     }
 }
 

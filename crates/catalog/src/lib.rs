@@ -60,5 +60,5 @@ pub use mcp::{
     remove_server, servers_from_json, servers_from_toml, servers_from_yaml, settings_file, taken_server, unfenced,
     yaml_value,
 };
-pub use place::{Places, PolicyFile, find_projects};
+pub use place::{NestedProjects, Places, PolicyFile, find_projects, nested_projects};
 pub use problem::{Problem, Severity, Snippet};

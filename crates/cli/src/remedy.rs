@@ -27,7 +27,6 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ReviewTools(server) => named("mcp review", server),
         Remedy::ConnectAgent(name) => named("connect", name),
         Remedy::ConnectInProject(name) => named("connect --project", name),
-        Remedy::ListAgents => "ollm connect".to_owned(),
         Remedy::InstallGitHook => "ollm git-hook install".to_owned(),
         Remedy::WatchFiles => "ollm watch".to_owned(),
         Remedy::DeclareScript { event, path } => {

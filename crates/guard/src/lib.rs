@@ -41,6 +41,7 @@ struct Readme;
 mod call;
 mod destructive;
 mod field;
+mod filter;
 mod guards;
 mod loose;
 mod names;

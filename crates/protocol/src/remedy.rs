@@ -58,8 +58,6 @@ pub enum Remedy {
     ConnectAgent(&'static str),
     /// Let the agent of this name ask us in a project, whoever works there.
     ConnectInProject(&'static str),
-    /// See the agents there are.
-    ListAgents,
     /// Have the commits of this repository become events.
     InstallGitHook,
     /// Have the changed files of this project become events.
@@ -119,7 +117,6 @@ impl Remedy {
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
             Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
             Remedy::ConnectAgent(_) | Remedy::ConnectInProject(_) => ("connect it again", "", " connects it again"),
-            Remedy::ListAgents => ("look at the agents there are", "", " shows the agents there are"),
             Remedy::InstallGitHook => ("have its commits become events", "", " has its commits do so"),
             Remedy::WatchFiles => ("watch it", "", " tells them of all others, too"),
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),

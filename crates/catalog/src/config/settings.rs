@@ -8,7 +8,7 @@ use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
 use super::kind::duration;
-use super::workspace::{covered_by_all, covers};
+use super::workspace::{covered_by_all, covers, is_own_work};
 use super::{Config, Origin, Setting};
 use crate::place::Places;
 
@@ -270,10 +270,12 @@ impl Config {
     fn trusts(&self, project: &Path, places: &Places) -> bool {
         let Ok(project) = project.canonicalize() else { return false };
         let Value::Array(_) = self.value("hooks.trustWorkspace") else {
-            return self.trusts_all() && covered_by_all(&project, &places.home);
+            let is_covered = |folder: &Path| covered_by_all(folder, &places.home);
+            return self.trusts_all() && is_covered(&project) && is_own_work(&project, is_covered);
         };
         let paths = self.texts("hooks.trustWorkspace");
-        let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
-        real.into_iter().any(|path| covers(&path, &project, &places.home))
+        let real: Vec<PathBuf> = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok()).collect();
+        let is_covered = |folder: &Path| real.iter().any(|path| covers(path, folder, &places.home));
+        is_covered(&project) && is_own_work(&project, is_covered)
     }
 }

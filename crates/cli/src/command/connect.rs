@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
 use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
-use ollm_app::{AppContext, refuse_agents, tell_undeclared};
-use ollm_catalog::Config;
+use ollm_app::{App, AppContext, refuse_agents, tell_undeclared};
+use ollm_catalog::{Config, Positions};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -69,7 +69,14 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     output.tell(&format!("{line}; {asked}"));
     tell_duplicates(&now, output);
     tell_undeclared(context, output);
+    tell_what_is_off(context, output);
     Ok(OK)
+}
+
+/// Whoever lets an agent ask should know what would not answer.
+fn tell_what_is_off(context: &AppContext, output: &mut Output) {
+    let off = App::load(context, Positions::OnDemand).ok().and_then(|app| app.what_is_off());
+    off.into_iter().for_each(|off| output.tell(&off));
 }
 
 pub(super) fn disconnect(
@@ -194,6 +201,7 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
         }
         tell_undeclared(context, output);
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
+        tell_what_is_off(context, output);
     }
     let faulty = |status: &AgentStatus| {
         status.is_duplicated() || status.links.iter().any(|link| link.state != LinkState::Connected)

@@ -39,8 +39,7 @@ pub enum Lock {
 pub const PROTECTED: &[Row] = &[
     row("ollm",
         &[".ollm", ".cargo/bin/ollm", ".local/bin/ollm"],
-        &[".ollm/config.yaml", ".ollm/config.yml", ".ollm/trusted-hooks.json", ".ollm/hooks", ".ollm/extensions",
-          ".ollm/settings", ".ollm/state", ".ollm/store"]),
+        &[".ollm"]),
     row("agent, cli-agent",
         &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"],
         &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"]),

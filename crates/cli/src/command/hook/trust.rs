@@ -6,7 +6,7 @@ use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::{Positions, configuration};
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
-use ollm_trust::{Approvable, Proposal, Standing, Term};
+use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
 
 use crate::arguments::hook::TrustArguments;
 use crate::ask::{Chosen, YES, choose};
@@ -154,7 +154,7 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
     let proposal = propose(hook, way, app)?;
     let term = match way.digest {
         Some(named) => check_digest(hook, &proposal, named)?,
-        None => ask_person(hook, &proposal, app, output)?,
+        None => ask_person(hook, &proposal, way, app, output)?,
     };
     record(hook, &proposal, term, app, output)
 }
@@ -213,13 +213,23 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
-fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
+fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output: &mut Output) -> Result<Term, Failure> {
     review::show(&screen(hook, proposal, app), output);
     let question = "\nMay this hook run, as long as nothing of it changes?";
-    let mut offered = vec![("[a]lways", Term::Always)];
+    let mut offered = Vec::new();
+    let covered = proposal.uncovered().is_empty() || way.uncovered == Uncovered::Accepted;
+    if covered {
+        offered.push(("[a]lways", Term::Always));
+    } else {
+        output.tell("it cannot be approved for good, because of what is uncovered; `--uncovered` does so all the same");
+    }
     if app.engine.trust.key().is_none() {
         // What is used up changes the list, and a signed one changes only by a person.
         offered.extend([("one [s]ession", Term::Session(None)), ("[o]nce", Term::Once)]);
+    }
+    if offered.is_empty() {
+        let parts = ApproveError::Uncovered(proposal.uncovered().to_vec());
+        return Err(review::unapproved(&format!("hook `{}`", hook.id()), parts));
     }
     match choose(question, &offered, &|| false) {
         Chosen::One(term) => Ok(term),
