@@ -77,6 +77,9 @@ pub use error::{SpawnError, Stage};
 pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};
 pub use setup::ProcessSetup;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[doc(hidden)]
+pub use unix::run_program;
 #[cfg(unix)]
 pub use unix::{Children, PipeShield, Resident, SignalHold, Streams, is_released};
 #[cfg(windows)]

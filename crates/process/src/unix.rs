@@ -32,6 +32,8 @@ use self::supervise::{JobRun, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
 pub use self::pipes::Streams;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub use self::platform::run_program;
 pub use self::platform::{PipeShield, is_released};
 pub(crate) use self::platform::{adopt_from_first_start, hide_memory};
 pub use self::resident::Resident;
