@@ -51,7 +51,7 @@ pub(crate) use self::adopted::adopt_from_first_start;
 pub(super) use self::adopted::{kill_adopted, reap_adopted};
 #[cfg(target_env = "gnu")]
 pub use self::entry::run_program;
-pub(super) use self::guard::{Guard, Slot, idle_guards};
+pub(super) use self::guard::{Guard, GuardMemory, Slot, idle_guards};
 pub(super) use self::held_signals::HeldSignals;
 pub(super) use self::reaper::Reaper;
 pub use self::signals::PipeShield;

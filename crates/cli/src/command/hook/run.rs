@@ -217,6 +217,7 @@ pub(super) fn through(
     };
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
+    children.end_soon();
     let hold = children.hold_signals();
     let mut outcome = match (turn, manner) {
         (Turn::Decided(outcome), _) => *outcome,
