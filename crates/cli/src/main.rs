@@ -1,6 +1,7 @@
 //! `ollm`: hooks for AI agents. This crate is the door: arguments, printing, and the wiring of the other crates.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
 
 mod approver;
 mod arguments;
@@ -21,7 +22,6 @@ mod timeline;
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitCode;
 
 use error::{Failure, Kind};
 use ollm_app::AppContext;
@@ -29,7 +29,10 @@ use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
 use output::Output;
 
-fn main() -> ExitCode {
+ollm_process::program!(main_code);
+
+/// The whole program; its exit code.
+fn main_code() -> u8 {
     // Dropped last: it ends the descendants that are left of what the command ran.
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -42,7 +45,7 @@ fn main() -> ExitCode {
     if let Some(context) = surroundings.get() {
         output.write_log(context);
     }
-    ExitCode::from(code)
+    code
 }
 
 /// Other agents start us for every event, so the options of what they call are read without building all commands.

@@ -79,6 +79,9 @@ pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};
 pub use process_box::{BoxError, BoxMeans, BoxNetwork, BoxRules, ProcessBox};
 pub use setup::ProcessSetup;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[doc(hidden)]
+pub use unix::run_program;
 #[cfg(unix)]
 pub use unix::{Children, PipeShield, Resident, SignalHold, Streams, is_released};
 #[cfg(windows)]

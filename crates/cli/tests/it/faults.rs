@@ -446,3 +446,23 @@ fn b14_events_at_the_same_time_do_not_disturb_one_another() {
         }
     });
 }
+
+#[test]
+fn without_standard_streams_the_answer_goes_nowhere() {
+    let lab = Lab::with_hook("before_tool", "hook", "exit 0");
+    let mut command = lab.program("sh");
+    command.args(["-c", &format!("exec {OLLM} hook run before_tool <&- >&- 2>&-")]);
+    let ran = finish(command, b"");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.code), ("", "", 0));
+    let kept = std::fs::read_to_string(lab.home.join(".ollm/trace/trace.jsonl")).unwrap();
+    assert_eq!(kept.lines().count(), 1, "{kept}");
+    assert!(!kept.contains("systemMessage"), "{kept}");
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_an_error_and_not_our_death() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = Lab::new().ollm(&["hook", "run", "before_tool"]).stdout(writer).status().unwrap();
+    assert_eq!(status.code(), Some(5));
+}

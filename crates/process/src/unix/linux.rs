@@ -1,6 +1,6 @@
 //! What Linux needs beyond safe system calls; the only unsafe code of the project.
 //!
-//! * `spawn` makes a process that borrows our memory until it becomes the program.
+//! * `entry` starts the program, and `spawn` makes a process that borrows our memory until it becomes the program.
 //! * `guard` starts a process that outlives us and kills what we left behind; `guard_main` is what it runs.
 //! * `reaper` starts a process between us and a long-running program; `reaper_main` is what it runs.
 //! * `reaper_protocol` has the messages between a reaper and us, `kill_children` kills its children; both are safe code.
@@ -26,6 +26,8 @@ mod box_mounts;
 mod box_namespace;
 mod box_plan;
 mod clear_cmdline;
+#[cfg(target_env = "gnu")]
+mod entry;
 mod files;
 mod guard;
 mod guard_main;
@@ -57,7 +59,9 @@ use rustix::rand::{GetRandomFlags, getrandom};
 pub(crate) use self::adopted::adopt_from_first_start;
 pub(super) use self::adopted::{kill_adopted, reap_adopted};
 pub(super) use self::attached::{PassedSignals, await_end};
-pub(super) use self::guard::{Guard, Slot, idle_guards};
+#[cfg(target_env = "gnu")]
+pub use self::entry::run_program;
+pub(super) use self::guard::{Guard, GuardMemory, Slot, idle_guards};
 pub(super) use self::held_signals::HeldSignals;
 pub(crate) use self::platform_box::PlatformBox;
 pub(super) use self::reaper::Reaper;

@@ -20,12 +20,19 @@ use super::leader::Leader;
 use super::pipes::Pipes;
 use crate::{BoxMeans, BoxRules, End, Job, Stage};
 
+/// Stands for what the guard of the Linux twin begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardMemory {
+    Own,
+    Shared,
+}
+
 /// No guard: groups outlive us if we are killed.
 #[derive(Debug)]
 pub(super) struct Guard;
 
 impl Guard {
-    pub(super) fn start() -> io::Result<Arc<Self>> {
+    pub(super) fn start(_: GuardMemory) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self))
     }
 
@@ -48,6 +55,8 @@ pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
 pub(super) struct Slot;
 
 impl Slot {
+    pub(super) fn separate_guard(&self) {}
+
     pub(super) fn spare(&self, _: Pid) {}
 }
 

@@ -1,6 +1,6 @@
 //! Reading one event: from standard input, which some hosts keep open, or from the command line.
 
-use std::io::{IsTerminal, Read};
+use std::io::{BufRead, IsTerminal};
 use std::time::{Duration, Instant};
 
 use ollm_protocol::dialect::{AgentDialect, OLLM, UnknownEvent, agent_named};
@@ -110,7 +110,6 @@ fn unread(error: DialectError) -> Unread {
 fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
     let mut stdin = std::io::stdin().lock();
     let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
-    let mut chunk = [0; 16 << 10];
     let mut end = ObjectEnd::default();
     loop {
         let patience = if bytes.is_empty() { PATIENCE } else { PAUSE };
@@ -122,17 +121,19 @@ fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
                 None => format!("{what} arrived within {patience:?}"),
             });
         }
-        let count = match stdin.read(&mut chunk) {
-            Ok(count) => count,
+        // A buffer of our own would have to be filled with zeros first.
+        let read = match stdin.fill_buf() {
+            Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(format!("standard input cannot be read: {error}")),
         };
-        let read = chunk.get(..count).unwrap_or_default();
-        let before = bytes.len();
+        let (before, count) = (bytes.len(), read.len());
         // One that comes in crumbs must not take for ever either.
         deadline = deadline.or_else(|| Some(Instant::now() + PATIENCE));
         bytes.extend_from_slice(read);
-        if let Some(at) = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))? {
+        let ended = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))?;
+        stdin.consume(count);
+        if let Some(at) = ended {
             let more = bytes.split_off(before + at);
             if more.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != 0) {
                 return Err("something follows the event; send one JSON object, and nothing after it".to_owned());

@@ -224,6 +224,7 @@ pub(super) fn through(
     };
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
+    children.end_soon();
     let hold = children.hold_signals();
     // Who watches the project does not tell hooks of the same change again.
     let note = FileNote::begin(&timed, context);

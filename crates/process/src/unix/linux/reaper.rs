@@ -66,6 +66,7 @@ impl Reaper {
     /// Starts a program below a reaper of its own.
     pub(in crate::unix) fn start(launcher: &Launcher, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Self> {
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
+        slot.separate_guard();
         let words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
         let (ours, theirs) = line().map_err(|error| (Stage::Pipe, error))?;
         let context =
