@@ -6,8 +6,9 @@ use ollm_protocol::joined;
 use ollm_store::{cut, escape_for_people};
 use serde_json::{Value, json};
 
-use crate::output::Output;
+use crate::output::{Output, is_shown, screen_size};
 use crate::timeline::{DIM, PLAIN};
+use crate::wrap::Wrap;
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) struct Display<'a, 'o> {
     pub(crate) cancel: Cancel,
     /// Which unfinished line is the last.
     open: OpenLine,
+    /// Breaks lines for a terminal.
+    wrap: Option<Wrap>,
 }
 
 /// A line that is not finished yet.
@@ -59,7 +62,9 @@ impl Show for Display<'_, '_> {
 
 impl<'a, 'o> Display<'a, 'o> {
     pub(crate) fn new(output: &'a Shared<&'o mut Output>, style: Style, cancel: &Cancel) -> Display<'a, 'o> {
-        Display { output, style, cancel: cancel.clone(), open: OpenLine::None }
+        let width = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
+        let wrap = width.filter(|width| *width > 0).map(Wrap::new);
+        Display { output, style, cancel: cancel.clone(), open: OpenLine::None, wrap }
     }
 }
 
@@ -83,7 +88,10 @@ impl Display<'_, '_> {
     fn finish_line(&mut self) {
         match std::mem::replace(&mut self.open, OpenLine::None) {
             OpenLine::None => {}
-            OpenLine::Words => drop(self.output.lock().bytes(b"\n", b"", 0)),
+            OpenLine::Words => {
+                let rest = self.wrap.as_mut().map(Wrap::finish).unwrap_or_default();
+                let _ = self.output.lock().bytes(format!("{rest}\n").as_bytes(), b"", 0);
+            }
             OpenLine::Thoughts => self.output.lock().explain("\n"),
         }
     }
@@ -101,6 +109,7 @@ impl Display<'_, '_> {
             News::Text(text) => {
                 self.go_on(OpenLine::Words, text);
                 let shown = escape_for_people(text);
+                let shown = self.wrap.as_mut().map_or_else(|| shown.to_string(), |wrap| wrap.push(&shown));
                 let _ = self.output.lock().bytes(shown.as_bytes(), b"", 0);
             }
             News::Thought(text) => {

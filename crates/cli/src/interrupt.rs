@@ -1,11 +1,13 @@
 //! Signals that ask us to end: the first ends the turn, the next the session, and if even that takes too long, us.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use ollm_agent::Cancel;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -77,6 +79,31 @@ impl Stop {
             SIGTERM => Some(Kind::Terminated),
             SIGHUP => Some(Kind::HungUp),
             _ => Some(Kind::Interrupted),
+        }
+    }
+}
+
+/// A terminal that does not write `^C` into the answer; dropped, it is as it was.
+pub(crate) struct QuietTerminal(Option<Termios>);
+
+impl QuietTerminal {
+    /// Quiet from now on, where standard input is a terminal.
+    pub(crate) fn new() -> QuietTerminal {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(mut modes) = before.clone() {
+            modes.local_modes.remove(LocalModes::ECHOCTL);
+            // Without it the answer only looks worse.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+        }
+        QuietTerminal(before)
+    }
+}
+
+impl Drop for QuietTerminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // A terminal that is gone needs nothing.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
     }
 }

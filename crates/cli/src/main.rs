@@ -18,6 +18,7 @@ mod person;
 mod problem;
 mod remedy;
 mod timeline;
+mod wrap;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::interrupt::Stop;
+use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
 use crate::person::Terminal;
 
@@ -33,6 +33,7 @@ pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut
         output.tell(note);
     }
     Stop::listen_for(&cancel);
+    let _quiet = QuietTerminal::new();
     let app = RefCell::new(app);
     let code = talk(host, &app, context, output);
     let app = app.into_inner();

@@ -14,7 +14,7 @@ use crate::approver::HookApprover;
 use crate::arguments::agent::TaskArguments;
 use crate::display::{Display, Style, response, turn_json};
 use crate::error::{BLOCKED, Failure, Kind, OK};
-use crate::interrupt::Stop;
+use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::{Output, print_json};
 use crate::person::Terminal;
 
@@ -33,6 +33,7 @@ pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut 
     app.tell_problems(output);
     tell_undeclared(context, output);
     let stop = Stop::listen_for(&cancel);
+    let _quiet = QuietTerminal::new();
     work(arguments, app, &stop, (&prompt, piped.as_deref()), output)
 }
 
