@@ -143,6 +143,7 @@ impl CommandBox {
             whole: projects.clone(),
             ..BoxRules::default()
         };
+        rules.read_only.extend(places::kernel_settings());
         if policy == BoxPolicy::Strict {
             rules.hidden.extend(places::secrets(context));
             rules.writable = Some(places::writable(&projects, context));

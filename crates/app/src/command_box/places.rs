@@ -110,6 +110,12 @@ fn resolved(path: &str, context: &AppContext) -> Option<PathBuf> {
     }
 }
 
+/// Where root tells the kernel which programs to run. Without privileges they still belong to root, so root alone needs this.
+pub(super) fn kernel_settings() -> impl Iterator<Item = PathBuf> {
+    let paths = ["/proc/sys", "/proc/sysrq-trigger", "/sys"].into_iter();
+    paths.filter(|_| current_uid() == 0).map(PathBuf::from)
+}
+
 /// What in our own folder people write, and we do not while a command runs: as in a project, but for what we keep there.
 pub(super) fn declared(own: &Path) -> impl Iterator<Item = PathBuf> {
     let names = PROTECTED.iter().flat_map(|row| row.project).filter_map(|name| name.strip_prefix(".ollm/"));

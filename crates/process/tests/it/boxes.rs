@@ -258,11 +258,11 @@ enum Said {
 const FOLDERS: [&str; 6] = ["a", "a/in", "b", "b/in", "c", "c/in"];
 
 /// Whether rules let a file be made in a folder.
-fn is_allowed(folder: &str, said: &[Said; 6], limited: bool) -> bool {
+fn is_allowed(folder: &str, said: [Said; 6], limited: bool) -> bool {
     let around =
         || FOLDERS.iter().zip(said).filter(|(name, _)| folder == **name || folder.starts_with(&format!("{name}/")));
     let denied = around().any(|(_, said)| matches!(said, Said::ReadOnly | Said::Hidden));
-    !denied && (!limited || around().any(|(_, said)| *said == Said::Writable))
+    !denied && (!limited || around().any(|(_, said)| said == Said::Writable))
 }
 
 proptest! {
@@ -299,7 +299,7 @@ proptest! {
         let outcome = Children::new().run(job);
         prop_assert!(!matches!(outcome.end, End::NotStarted(_)), "{:?}", outcome.end);
         for name in FOLDERS {
-            let (written, allowed) = (root.join(name).join("new").exists(), is_allowed(name, &said, limited));
+            let (written, allowed) = (root.join(name).join("new").exists(), is_allowed(name, said, limited));
             prop_assert!(allowed || !written, "{name} was written by {means:?} under {rules:?}");
             // Landlock makes nothing in a folder that holds something denied.
             prop_assert!(landlock || written || !allowed, "{name} was not written by {means:?} under {rules:?}");
