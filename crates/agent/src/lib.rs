@@ -15,11 +15,13 @@
 //! # The order of events
 //!
 //! ```text
-//! session      = session_start, { turn | user_triggered | custom }, session_end
+//! session      = session_start, { turn | user_triggered | custom | pre_compress, [ post_compress ] }, session_end
 //! turn         = before_agent, work, after_agent, { work, after_agent }
 //! work         = { [ context_overflow, pre_compress, [ post_compress ] ],
 //!                  before_tool_selection, before_model, after_model, { call } }
-//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted ], after_tool
+//!                a question that was too long is asked once more, in a shorter conversation
+//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted | subagent ], after_tool
+//! subagent     = subagent_start, work, subagent_stop, { work, subagent_stop }
 //! ```
 //!
 //! What a hook refuses does not happen and has no end: a refused session has no session_end, a refused prompt no
@@ -71,7 +73,9 @@
 struct Readme;
 
 mod cancel;
+mod context;
 mod conversation;
+mod instructions;
 mod message;
 mod port;
 mod provider;
@@ -89,15 +93,18 @@ pub use port::{
     Approve, Clock, Consent, Decision, Events, Failure, HookNote, News, NobodyAsked, Order, Request, Show, ToolSource,
     Unseen,
 };
+pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;
-pub use provider::ollama::{models, ollama_url};
+pub use provider::ollama::{ModelDetails, ModelEntry, Ollama, PullProgress, ollama_url};
 pub use provider::openai::OpenAi;
+pub use provider::protocol::Connection;
 pub use provider::record::Record;
 pub use provider::replay::Replay;
-pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
-pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
+pub use provider::responses::Responses;
+pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
+pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings, UserData};
 pub use time::{iso, session_id};
-pub use tool::ShellSettings;
+pub use tool::{ShellSettings, unified_diff};
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

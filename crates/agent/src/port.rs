@@ -169,6 +169,13 @@ pub trait Show: Send {
 pub enum News<'a> {
     /// The next words of the model.
     Text(&'a str),
+    /// The next thoughts of the model, which are no part of its answer.
+    Thought(&'a str),
+    /// The model has been silent for this long.
+    Waiting {
+        /// In seconds.
+        seconds: u64,
+    },
     /// The model has finished an answer.
     Answered {
         /// The whole text.
@@ -209,6 +216,8 @@ pub enum News<'a> {
         event: EventKind,
         /// The tool, for a tool call.
         tool: Option<&'a str>,
+        /// What the tool was to be given.
+        args: Option<&'a Map<String, Value>>,
         /// The hook.
         hook: &'a str,
         /// Its reason.
@@ -229,14 +238,16 @@ impl News<'_> {
     pub fn to_json(&self) -> Value {
         match self {
             News::Text(text) => json!({"type": "text", "text": text}),
+            News::Thought(text) => json!({"type": "thought", "text": text}),
+            News::Waiting { seconds } => json!({"type": "waiting", "seconds": seconds}),
             News::Answered { content } => json!({"type": "answer", "content": content}),
             News::Calling { id, name, args } => json!({"type": "call", "id": id, "name": name, "args": args}),
             News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
             News::Called { id, name, result, failed, diff } => {
                 json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
             }
-            News::Refused { event, tool, hook, reason } => {
-                json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
+            News::Refused { event, tool, args, hook, reason } => {
+                json!({"type": "refused", "event": event.name(), "tool": tool, "args": args, "hook": hook, "reason": reason})
             }
             News::Note(HookNote { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
             News::System(text) => json!({"type": "system", "text": text}),

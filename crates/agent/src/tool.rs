@@ -21,9 +21,13 @@ mod grep;
 mod list_dir;
 mod read_file;
 mod shell;
+pub(crate) mod spill;
+pub(crate) mod task;
 pub(crate) mod todo;
 mod walk;
 mod write_file;
+
+pub use diff::unified as unified_diff;
 
 /// Every built-in tool.
 pub(crate) const TOOLS: &[&dyn BuiltIn] = &[
@@ -37,9 +41,6 @@ pub(crate) const TOOLS: &[&dyn BuiltIn] = &[
     &shell::Shell,
     &todo::Todo,
 ];
-
-/// The most of a result that the model is shown.
-pub(crate) const LONGEST_RESULT: usize = 64 << 10;
 
 /// A tool of our own.
 pub(crate) trait BuiltIn: Sync {
@@ -125,6 +126,21 @@ impl Description {
         }
     }
 
+    /// Whether what it needs is there, and texts are texts; a path may be called `file_path`, too.
+    pub(crate) fn fits(&self, args: &Map<String, Value>) -> Result<(), String> {
+        for arg in self.args {
+            let given = args.get(arg.name).or_else(|| args.get("file_path").filter(|_| arg.name == "path"));
+            match given.filter(|value| !value.is_null()) {
+                None if arg.required => return Err(format!("`{}` is missing", arg.name)),
+                Some(value) if arg.kind == "string" && !value.is_string() => {
+                    return Err(format!("`{}` must be a text, not {value}", arg.name));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Whether its file is called `path`.
     pub(crate) fn has_path(&self) -> bool {
         self.args.iter().any(|arg| arg.name == "path")
@@ -153,6 +169,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) shell: &'a ShellSettings,
     pub(crate) todos: &'a mut Vec<todo::Item>,
     pub(crate) cancel: &'a Cancel,
+    /// The most bytes of a result that the model is shown.
+    pub(crate) most: usize,
 }
 
 /// How shell commands are run.

@@ -174,7 +174,8 @@ fn is_agent(words: &[String]) -> bool {
     }
     match command(&mut words) {
         // Nothing at all is a chat, too.
-        None | Some("run" | "chat" | "emit") => true,
+        None | Some("run" | "chat" | "emit" | "watch") => true,
+        Some("git-hook") => words.next() == Some("run"),
         Some("session") => words.next() == Some("resume"),
         Some("skill") => words.next() == Some("run"),
         Some("ext") => words.next() == Some("test"),
@@ -223,6 +224,9 @@ mod tests {
             ("ollm hook background", true),
             ("ollm hook test guard", true),
             ("ollm hook trigger lint", true),
+            ("ollm watch --json", true),
+            ("ollm git-hook run .git/COMMIT_EDITMSG", true),
+            ("ollm git-hook status", false),
             ("ollm emit deployed", true),
             ("ollm --verbose emit deployed", true),
             ("ollm --set hooks.timeout=5s --set=log.level=off hook run", true),

@@ -26,6 +26,7 @@ use crate::migrate::migrate_on_load;
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
+use crate::watch::LateEnds;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub struct App {
     pub mcp_tools: Option<Arc<McpTools>>,
     /// What became different in the extensions, where they were known before.
     pub changes: Changes,
+    /// When hooks ended that nobody waited for.
+    pub(crate) late_ends: LateEnds,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
     context: AppContext,
@@ -284,6 +287,7 @@ impl App {
             config,
             mcp_tools: None,
             changes,
+            late_ends: LateEnds::default(),
             kept,
             context: context.clone(),
             migrated,

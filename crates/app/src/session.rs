@@ -1,7 +1,7 @@
 //! The agent's ports, plugged in: hooks by the engine, questions by the terminal, sessions by the home folder.
 
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -28,7 +28,7 @@ use crate::trace;
 mod hooks;
 mod prompt;
 
-use hooks::Hooks;
+pub(crate) use hooks::Hooks;
 pub use hooks::{EventListener, HookContext};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
@@ -38,10 +38,6 @@ to look before you change anything, keep changes small, and say plainly what you
 
 /// How long a call of a tool that is not ours may take at all: its source has clocks of its own.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
-/// What a token is taken for, in bytes.
-const TOKEN: usize = 3;
-/// Fewer bytes of conversation hold no task.
-const SMALLEST_CONTEXT: usize = 16 << 10;
 
 /// How long an agent stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,6 +298,7 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
         cwd: context.cwd.clone(),
         allowed,
         system_prompt: SYSTEM_PROMPT.to_owned(),
+        instructions: instruction_folders(context),
         temperature: wish.temperature,
         approval: options.approval,
         shell,
@@ -309,14 +306,26 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
     }
 }
 
+/// The folders whose instructions count: those of the projects around the working folder, and of the person's own folders
+/// around these, outermost first. Elsewhere anybody may have written them.
+fn instruction_folders(context: &AppContext) -> Vec<PathBuf> {
+    let cwd = context.cwd.canonicalize().unwrap_or_else(|_| context.cwd.clone());
+    let real = |path: &Path| path.canonicalize().ok();
+    let outermost = context.places.projects().next().and_then(real);
+    let tops: Vec<PathBuf> = context.places.user_home.as_deref().and_then(real).into_iter().chain(outermost).collect();
+    let counts = |folder: &&Path| *folder == cwd || tops.iter().any(|top| folder.starts_with(top));
+    let mut folders: Vec<PathBuf> = cwd.ancestors().take_while(counts).map(Path::to_owned).collect();
+    folders.reverse();
+    folders
+}
+
 /// How far a session may go with this model.
 fn limits(wish: &ModelConfig, config: &Config) -> Limits {
     let usual = Limits::default();
-    let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));
     let refusals = config.get("hooks.maxContinuations").and_then(|setting| setting.value.as_u64());
     let refusals = refusals.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.refusals);
-    Limits { context, refusals, source_call: LONGEST_CALL, ..usual }
+    let repeats = wish.max_repeats.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.repeats);
+    Limits { context: wish.context_window, repeats, refusals, source_call: LONGEST_CALL, ..usual }
 }
 
 /// The values of variables that look like secrets, and the sensitive settings of extensions.

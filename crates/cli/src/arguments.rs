@@ -22,13 +22,15 @@ pub(crate) mod mcp;
 pub(crate) mod trace;
 pub(crate) mod trust;
 
-use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
+use agent::{AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
-use trace::TraceCommand;
+use trace::TraceArguments;
 use trust::TrustCommand;
+
+const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left out. While a chat runs in the project, the chat tells hooks instead.\n\nExit codes: 5 the project is gone, 129, 130 or 143 a signal ended it.";
 
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
@@ -83,6 +85,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: GitHookCommand,
     },
+    /// Tell hooks of every file that people and programs create, edit or delete in this project
+    #[command(after_help = WATCH_HELP)]
+    Watch {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
     /// Look over everything that is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
     Doctor {
@@ -90,11 +99,10 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say why each hook does or does not run for an event, why one hook does not run, or how an earlier verdict came about
+    Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
-    Trace {
-        #[command(subcommand)]
-        command: TraceCommand,
-    },
+    Trace(TraceArguments),
     /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
         #[command(subcommand)]
@@ -128,6 +136,11 @@ pub(crate) enum Command {
     Chat {
         #[command(flatten)]
         agent: AgentArguments,
+    },
+    /// List, fetch and look at the models of a local Ollama
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
     },
     /// Look at earlier conversations
     Session {
@@ -352,4 +365,17 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error, output: &mut Output) -> Failure {
     output.explain(&error.render().ansi().to_string());
     Failure::new(Kind::Usage, "")
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// An event in any dialect's spelling, a hook's id or name, or a `traceId` or a part of one
+    pub(crate) what: String,
+    /// The event's data as JSON
+    #[arg(long, value_name = "JSON")]
+    pub(crate) data: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }

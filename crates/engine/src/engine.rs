@@ -21,7 +21,7 @@ use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run::{self, RunContext, Stop};
-use crate::select::select;
+use crate::select::{self, select};
 use crate::twin;
 
 /// The hook engine. Everything it knows of the world came in as a value.
@@ -113,6 +113,12 @@ impl Engine {
             skipped.extend(candidates.map(|twin| twin::skip(twin, runs)));
         }
         (runs.cloned(), skipped)
+    }
+
+    /// Why a hook would run for no event at all, as things are: it is switched off, or may not run.
+    pub fn obstacle(&self, hook: &Arc<Hook>) -> Option<Skip> {
+        let refusal = || self.trust.forecast(hook, &self.environment.trust_context());
+        select::disabled(hook).or_else(|| refusal().map(|refusal| clear::skip(hook, refusal)))
     }
 
     /// What a hook requires and does not have, as things are.

@@ -94,13 +94,14 @@ impl Environment {
         if let Some(folder) = hook.spec.origin.file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             set("OLLM_HOOK_DIR", folder.into());
         }
-        if let Some(project) = hook.spec.project.as_ref().or(self.project.as_ref()) {
+        let project = hook.spec.project.as_ref().or(self.project.as_ref());
+        if let Some(project) = project {
             set("OLLM_PROJECT_DIR", project.into());
-            // Hooks that were written for another agent look for it under that agent's name.
-            let others = agent_named(hook.dialect.name()).map_or(&[][..], |agent| agent.home.project_variables);
-            for name in others {
-                set(name, project.into());
-            }
+        }
+        // Hooks that were written for another agent look for it under that agent's name, and every folder is a project there.
+        let others = agent_named(hook.dialect.name()).map_or(&[][..], |agent| agent.home.project_variables);
+        for name in others {
+            set(name, project.cloned().unwrap_or_else(|| self.here(event)).into());
         }
         for setting in &hook.settings {
             set(&setting.name, setting.value.get()?.into());
@@ -130,11 +131,15 @@ impl Environment {
         }
     }
 
+    /// The folder that an event is about. One that is gone must not take the guards down with it: they run where we are.
+    fn here(&self, event: &Event) -> PathBuf {
+        let told = event.text("cwd").map(|cwd| self.cwd.join(cwd)).filter(|cwd| cwd.is_dir());
+        told.unwrap_or_else(|| self.cwd.clone())
+    }
+
     /// The folder one hook runs in.
     pub(crate) fn folder(&self, hook: &Hook, event: &Event) -> PathBuf {
-        // A folder that is gone must not take the guards down with it: they run where we are.
-        let told = event.text("cwd").map(|cwd| self.cwd.join(cwd)).filter(|cwd| cwd.is_dir());
-        let here = told.unwrap_or_else(|| self.cwd.clone());
+        let here = self.here(event);
         hook.spec.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd))
     }
 }

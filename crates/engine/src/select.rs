@@ -62,7 +62,8 @@ fn unmatched(hook: &Arc<Hook>, field: &str) -> Result<Option<String>, Skip> {
     if hook.is_gate() { Ok(Some(why)) } else { Err(Skip::new(hook, Reason::Matcher, why)) }
 }
 
-fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
+/// Why a hook is off, if it is.
+pub(crate) fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
     if let Some(why) = &hook.off {
         return Some(Skip::new(hook, Reason::Disabled, why));
     }

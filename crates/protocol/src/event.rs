@@ -10,9 +10,11 @@ use serde_json::{Map, Value};
 use crate::tool::{CallEffect, effects_of, effects_of_text};
 
 mod build;
+mod file_change;
 mod sample;
 
 pub use build::EventError;
+pub use file_change::FileChange;
 
 /// A moment in an agent's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

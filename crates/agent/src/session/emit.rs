@@ -1,9 +1,9 @@
 //! Events on their way out, and what comes back of them.
 
 use ollm_protocol::{Event, EventKind, Flow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Prompt, Session, Stage};
+use super::{Prompt, Session, Stage, subagent};
 use crate::message::Message;
 use crate::port::{Decision, Failure, HookNote, News};
 use crate::time::iso;
@@ -63,11 +63,14 @@ impl Session<'_> {
                 json!({
                     "mode": self.settings.mode,
                     "approval": self.settings.approval.name(),
-                    "context": {"messages": self.talk.messages.len(), "size": self.talk.size()},
+                    "context": {"messages": self.talk.messages.len(), "size": self.size().tokens},
                     "history": self.talk.recent(RECENT, RECENT_LENGTH),
                 }),
             ),
         ];
+        if let Some(agent) = self.agents.last() {
+            fields.extend([("agent_id", agent.as_str().into()), ("agent_type", subagent::TYPE.into())]);
+        }
         fields.push(("user", self.settings.user_data.to_json()));
         fields.extend(self.user_input.clone().map(|input| ("user_input", input.into())));
         fields
@@ -108,7 +111,9 @@ impl Session<'_> {
     fn tell_refusal(&mut self, event: &Event, decision: &Decision, quiet: bool) {
         let reason = decision.why();
         let (hook, tool) = (decision.who().to_owned(), event.text("tool_name"));
-        self.ports.show.show(&News::Refused { event: event.kind, tool, hook: &hook, reason: &reason });
+        let args = event.data.get("args").and_then(Value::as_object).map(one_name);
+        let args = args.as_ref();
+        self.ports.show.show(&News::Refused { event: event.kind, tool, args, hook: &hook, reason: &reason });
         self.note(json!({
             "refused": {"event": event.kind.name(), "tool": tool, "hook": hook, "reason": reason, "flow": decision.flow.name()},
         }));
@@ -225,6 +230,15 @@ impl Session<'_> {
             self.error("transcript", "transcript", &format!("{error}; the session goes on without being saved"));
         }
     }
+}
+
+/// Arguments as people see them: a file that hooks find under two names is named once.
+pub(super) fn one_name(args: &Map<String, Value>) -> Map<String, Value> {
+    let mut args = args.clone();
+    if args.contains_key("path") && args.get("path") == args.get("file_path") {
+        args.shift_remove("file_path");
+    }
+    args
 }
 
 /// The messages that enter the conversation. A refusal's own words are its reason, and are told where it is refused.

@@ -44,6 +44,7 @@ fn a_full_disk_is_told_once_and_the_session_goes_on() {
             cwd: folder.path().to_owned(),
             allowed: Vec::new(),
             system_prompt: "be good".into(),
+            instructions: Vec::new(),
             temperature: None,
             approval: Approval::Yolo,
             shell: ShellSettings::new(Vec::new(), folder.path()),

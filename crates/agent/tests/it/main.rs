@@ -6,10 +6,14 @@
 mod approval;
 mod faults;
 mod http;
+mod instructions;
 mod language;
 mod order;
+mod other_providers;
 mod properties;
 mod saved;
+mod small_models;
+mod subagents;
 mod support;
 mod tools;
 mod verdicts;

@@ -248,12 +248,12 @@ proptest! {
         cancel_at in prop_oneof![3 => Just(0usize), 1 => 1usize..60],
         approval in prop_oneof![Just(Approval::Ask), Just(Approval::Auto), Just(Approval::Yolo)],
         consent in prop_oneof![Just(Consent::Yes), Just(Consent::No), Just(Consent::Nobody)],
-        context in prop_oneof![Just(200usize), Just(400 << 10)],
+        context in prop_oneof![Just(200u64), Just(100_000)],
         dropped in any::<bool>(),
     ) {
         let trace = Rc::new(RefCell::new(Vec::new()));
         let mut world = World::new(&[]).approval(approval).consents(&[consent; 400]).limits(|limits| {
-            limits.context = context;
+            limits.context = Some(context);
             limits.model_calls = 6;
             limits.tool_calls = 3;
             limits.source_call = Duration::from_millis(1);

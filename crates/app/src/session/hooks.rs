@@ -13,6 +13,7 @@ use ollm_store::cut;
 use crate::app::App;
 use crate::port::{Notices, Shared};
 use crate::trace;
+use crate::watch::FileNote;
 
 /// How long all hooks together may take between an interruption and the end.
 const WAY_OUT: Duration = Duration::from_secs(5);
@@ -24,7 +25,7 @@ const LONGEST_LIST: usize = 200;
 pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + Send + 'a>;
 
 /// The engine as the agent sees it.
-pub(super) struct Hooks<'a, 'o> {
+pub(crate) struct Hooks<'a, 'o> {
     desk: HookContext<'a, 'o>,
     /// Hooks that did not run and that the person knows about.
     told: BTreeSet<String>,
@@ -47,19 +48,27 @@ pub struct HookContext<'a, 'o> {
 
 impl Events for Hooks<'_, '_> {
     fn dispatch(&mut self, event: &Event) -> Decision {
+        let note = FileNote::begin(event, self.desk.app.borrow().context());
+        let (decision, _) = self.decide(event);
+        drop(note);
+        decision
+    }
+}
+
+impl<'a, 'o> Hooks<'a, 'o> {
+    pub(crate) fn new(desk: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
+        Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+    }
+
+    /// Passes an event on; what was decided, and how.
+    pub(crate) fn decide(&mut self, event: &Event) -> (Decision, Outcome) {
         let outcome = self.pass(event);
         self.trace(event, &outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
         decision.messages.extend(deeds(event, &outcome));
         (self.hear)(event, &decision, &outcome);
-        decision
-    }
-}
-
-impl<'a, 'o> Hooks<'a, 'o> {
-    pub(super) fn new(desk: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
-        Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+        (decision, outcome)
     }
 
     /// An interruption ends the hooks of the event under way. Those of the events that still follow, on the way out, have

@@ -197,6 +197,9 @@ pub const KEYS: &[Key] = &[
     key("model.contextWindow", WHOLE, "null", "How many tokens the model can look at.")
         .variable("OLLM_MODEL_CONTEXT_WINDOW")
         .project(Project::Lower),
+    key("model.maxRepeats", Kind::Count(1, 1000), "3", "How often the model may repeat a call, or a cycle of calls, with the same results, before it is stopped.")
+        .variable("OLLM_MODEL_MAX_REPEATS")
+        .project(Project::Lower),
     key("model.*", Kind::Any, "null", "Anything else is handed on to the provider as it is.").project(ELSEWHERE).guarded(),
     key("user.preferences.*", Kind::Any, "null", "What hooks are told about you under `user.preferences`; the names are your own."),
     key("user.settings.*", Kind::Any, "null", "What hooks are told about you under `user.settings`; the names are your own."),

@@ -54,7 +54,7 @@ fn work(
     let shared = Shared::new(output);
     let mut ports = PromptPorts::default();
     ports.approve = Box::new(Terminal::new(stop.cancel()));
-    ports.show = Box::new(Display { output: &shared, style, open: false });
+    ports.show = Box::new(Display::new(&shared, style, stop.cancel()));
     ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {
             let _ = shared.lock().json(&event_json(event, decision));

@@ -22,7 +22,7 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
-    fn new(lab: &Lab, answers: &[Value]) -> Chat {
+    pub(crate) fn new(lab: &Lab, answers: &[Value]) -> Chat {
         let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
         lab.write("talk.jsonl", lines.join("\n"));
         let mut child = start(lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]));
@@ -41,7 +41,7 @@ impl Chat {
     }
 
     /// What the chat answers to a line.
-    fn say(&mut self, line: &str) -> String {
+    pub(crate) fn say(&mut self, line: &str) -> String {
         let input = self.input.as_mut().unwrap();
         // Its answer says that everything before is done.
         writeln!(input, "{line}\n/session").unwrap();
@@ -71,7 +71,7 @@ impl Chat {
 
     /// Waits until people are told this.
     #[track_caller]
-    fn was_told(&self, text: &str) {
+    pub(crate) fn was_told(&self, text: &str) {
         let told = &self.told;
         eventually(&format!("{text} in {}", told.lock().unwrap()), || told.lock().unwrap().contains(text));
         self.told();
@@ -96,7 +96,7 @@ impl Chat {
         found.unwrap_or_default()
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
     }

@@ -229,7 +229,7 @@ fn a_model_behind_real_http_works_and_one_that_is_not_there_is_told_of() {
         assert_eq!(ran.code, 5, "{ran:?}");
         assert!(ran.stderr.contains("openai:NAME@http://HOST:PORT/v1"), "{}", ran.stderr);
     }
-    assert_eq!(lab.run(&["run", "go", "--model", "nonsense:x"]).code, 64);
+    assert_eq!(lab.run(&["run", "go", "--model", "nonsense:x@http://127.0.0.1:9/v1"]).code, 64);
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_chat_goes_on_line_by_line_until_the_end() {
     let said: Vec<&str> = ran.stdout.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();
     assert_eq!(said, ["one", "two", "three"], "{ran:?}");
     assert!(ran.stdout.contains("write_file") && ran.stdout.contains("there is no command /nonsense"), "{ran:?}");
-    assert!(ran.stderr.contains("hook `gate` refused shell: no shell"), "{ran:?}");
+    assert!(ran.stderr.contains("hook `gate` refused shell {\"command\":\"echo tool\"}: no shell"), "{ran:?}");
     assert_eq!(lab.run(&["session", "list", "--json"]).answer().as_array().unwrap().len(), 1);
 }
 

@@ -30,6 +30,7 @@ const HELP: &str = "\
 /skill NAME [KEY=VALUE …]    say what a skill says
 /tools                       the tools the model has
 /model [NAME]                the model, or another one
+/compress                    make this conversation shorter, with a summary by the model
 /session                     this conversation
 /trigger NAME [JSON]         tell the hooks of user_triggered
 /emit NAME [JSON]            tell the hooks of an event of your own
@@ -57,9 +58,10 @@ impl Chat<'_, '_> {
             ("/skill" | "/skills", rest) => self.skill(rest)?,
             ("/model", name) => self.model(name)?,
             ("/trigger" | "/emit", rest) => self.send(word, rest)?,
-            ("/quit" | "/exit" | "/help" | "/tools" | "/session", rest) if !rest.is_empty() => {
+            ("/quit" | "/exit" | "/help" | "/tools" | "/session" | "/compress", rest) if !rest.is_empty() => {
                 self.tell(&format!("{word} takes no further words; `{rest}` was not understood"))?;
             }
+            ("/compress", _) => self.compress()?,
             ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
@@ -75,7 +77,16 @@ impl Chat<'_, '_> {
         if let Some(mcp_tools) = self.mcp_tools() {
             mcp_tools.settle(&self.cancel, &mut |text| self.output.lock().tell(text));
         }
-        self.session.say(line, None);
+        let session = &mut self.session;
+        self.files.turn(|| drop(session.say(line, None)));
+    }
+
+    /// Makes the conversation shorter, and shows what stands for the rest.
+    fn compress(&mut self) -> Result<(), Failure> {
+        match self.session.compress() {
+            Ok(summary) => self.tell(&summary),
+            Err(why) => self.tell(&format!("the conversation stays as it is: {why}")),
+        }
     }
 
     /// Tells the hooks of an event of the person's own, or that the person triggers something.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook, undeclared_line};
+use ollm_app::{App, AppContext, undeclared_line, unsent_events};
 use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
@@ -18,8 +18,8 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     let app = App::load(context, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
     context.tell_notices(output);
-    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), context) {
-        output.tell(&note);
+    for line in unsent_events(rows.iter().map(|(hook, _)| &**hook), context) {
+        output.tell(&line);
     }
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_app::connect::{TEST_EVENT, asker_of, remember_fired};
+use ollm_app::watch::FileNote;
 use ollm_app::{App, AppContext, LoadOptions, Turn, trace, undeclared_today};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
@@ -218,6 +219,8 @@ pub(super) fn through(
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     let hold = children.hold_signals();
+    // Who watches the project does not tell hooks of the same change again.
+    let note = FileNote::begin(&timed, context);
     let mut outcome = match (turn, manner) {
         (Turn::Decided(outcome), _) => *outcome,
         (_, Manner { explain: true, .. }) => app.dispatch_explained(&timed),
@@ -230,6 +233,7 @@ pub(super) fn through(
             outcome
         }
     };
+    drop(note);
     outcome.unheard = manner
         .deaf
         .filter(|_| !outcome.continues())

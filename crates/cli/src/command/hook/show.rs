@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook};
+use ollm_app::{App, AppContext, unsent_events};
 use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
@@ -82,8 +82,8 @@ pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Ou
     let app = App::load(context, Positions::Always)?;
     context.tell_notices(output);
     let hook = app.hook(id)?;
-    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), context) {
-        output.tell(&note);
+    for line in unsent_events(std::iter::once(&*hook), context) {
+        output.tell(&line);
     }
     let hooks = match &hook.spec.group {
         Some(group) => trust::group::members(group, &app),
@@ -153,7 +153,12 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
     rows.insert(declared, ("trust", state.trusted().to_owned()));
     let covered = covered(hook).into_iter().map(|(agent, names)| format!("{agent}: {}", names.join(", ")));
     let covered = covered.collect::<Vec<_>>().join("\n");
-    rows.extend((!covered.is_empty()).then_some(("covers", covered)));
+    let names_tools = hook.events.iter().any(|kind| kind.subject_field() == Some("tool_name"));
+    if !covered.is_empty() {
+        rows.push(("covers", covered));
+    } else if names_tools && !matches!(hook.matcher, Matcher::Any) && !hook.matcher.text().starts_with("mcp__") {
+        rows.push(("covers", "no tool that is known of any agent".to_owned()));
+    }
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     if let Some(group) = &hook.spec.group {
         let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();

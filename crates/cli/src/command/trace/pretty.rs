@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
+use ollm_app::trace::{Record, at};
 use ollm_store::{escape_for_json, one_line};
 use serde_json::Value;
-
-use super::record::{Record, at};
 
 pub(super) fn text(record: &Record) -> String {
     let mut text = format!("{}  {}\n", one_line(record.id()), one_line(record.text("time")));
