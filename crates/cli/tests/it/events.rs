@@ -117,6 +117,8 @@ fn an_event_that_a_hook_of_an_extension_sends_carries_its_name_and_ends_three_de
 #[test]
 fn an_event_without_the_subject_of_a_matcher_is_refused_by_gates_and_told_otherwise() {
     let lab = Lab::new();
+    let nothing = lab.event(r#"{"event": "before_tool", "data": {"name": "shell"}}"#);
+    says(&nothing, "the before_tool event has no `tool_name`, so nothing that depends on the tool was judged");
     lab.user_hook("before_tool", "watcher", "echo '{\"continue\": true}'", r#", "matcher": "shell""#);
     for event in
         [r#"{"event": "before_tool", "data": {"args": {}}}"#, r#"{"event": "before_tool", "data": {"tool_name": ""}}"#]

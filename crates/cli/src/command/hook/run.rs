@@ -284,17 +284,21 @@ fn tell(event: &Event, outcome: &Outcome, output: &mut Output) {
     }
 }
 
-/// Hooks that cannot tell whether they are for an event, because it does not say what it is about.
+/// An event that does not say what it is about: which hooks cannot tell whether they are for it.
 fn tell_unmatched(event: &Event, outcome: &Outcome, output: &mut Output) {
     let Some(field) = event.missing_subject() else { return };
     let unmatched = outcome.skipped.iter().filter(|skip| skip.reason == Reason::Matcher);
     let labels: Vec<String> = unmatched.map(|skip| skip.hook.spec.label()).collect();
-    if let Some((shown, more)) = labels.split_at_checked(MOST_LINES.min(labels.len())).filter(|_| !labels.is_empty()) {
-        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let name = event.kind.name();
-        output.tell(&format!(
-            "the {name} event has no `{field}`, so these hooks did not run: {}{more}",
-            shown.join(", ")
-        ));
+    let lacks = format!("the {} event has no `{field}`", event.kind.name());
+    let (shown, more) = labels.split_at(MOST_LINES.min(labels.len()));
+    match more.len() {
+        0 if !shown.is_empty() => {
+            output.tell(&format!("{lacks}, so these hooks did not run: {}", shown.join(", ")));
+        }
+        0 if event.kind.is_tool_call() => {
+            output.tell(&format!("{lacks}, so nothing that depends on the tool was judged"));
+        }
+        0 => {}
+        more => output.tell(&format!("{lacks}, so these hooks did not run: {} and {more} more", shown.join(", "))),
     }
 }
