@@ -9,7 +9,9 @@ use ollm_protocol::{EventKind, FileChange, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
+use crate::context::Meter;
 use crate::conversation::Conversation;
+use crate::instructions::Instructions;
 use crate::message::Message;
 use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
 use crate::provider::Model;
@@ -23,9 +25,12 @@ use crate::workspace::{Workspace, WorkspaceError};
 mod call;
 mod compress;
 mod consent;
+mod cycle;
 mod emit;
 mod foreign;
+mod instruct;
 mod model;
+mod subagent;
 mod turn;
 
 /// What the world plugs in.
@@ -59,6 +64,9 @@ pub struct Session<'a> {
     children: Children,
     registry: Registry,
     talk: Conversation,
+    meter: Meter,
+    /// The bytes of the tools on offer.
+    overhead: usize,
     transcript: Option<Transcript>,
     cancel: Cancel,
     started: SystemTime,
@@ -77,6 +85,12 @@ pub struct Session<'a> {
     /// Tools that the person allowed for good.
     allowed: BTreeSet<String>,
     todos: Vec<todo::Item>,
+    /// The sub-agents at work, each started by the one before.
+    agents: Vec<String>,
+    /// How many sub-agents have begun.
+    agents_begun: usize,
+    /// The project's own instructions that were read.
+    instructions: Instructions,
     stage: Stage,
 }
 
@@ -225,6 +239,8 @@ impl<'a> Session<'a> {
             children: Children::new(),
             registry,
             talk: Conversation::new(messages),
+            meter: Meter::default(),
+            overhead: 0,
             transcript,
             cancel,
             queue: VecDeque::new(),
@@ -234,6 +250,9 @@ impl<'a> Session<'a> {
             halted: None,
             allowed: BTreeSet::new(),
             todos: Vec::new(),
+            agents: Vec::new(),
+            agents_begun: 0,
+            instructions: Instructions::default(),
             stage: Stage::Refused,
         };
         session.open()?;
@@ -250,10 +269,12 @@ impl<'a> Session<'a> {
         }
         self.stage = Stage::Running;
         self.halted = None;
-        if self.talk.messages.is_empty() && !self.settings.system_prompt.is_empty() {
+        let is_new = self.talk.messages.is_empty();
+        if is_new && !self.settings.system_prompt.is_empty() {
             let prompt = self.settings.system_prompt.clone();
             self.push(Message::System(prompt));
         }
+        self.read_instructions(is_new);
         Ok(())
     }
 
@@ -271,7 +292,8 @@ impl<'a> Session<'a> {
     /// Tells hooks that the person triggered something, and says what they want said.
     pub fn trigger(&mut self, name: &str, data: Value) -> (Decision, Vec<Turn>) {
         self.asked_left = self.settings.limits.asked;
-        let decision = self.emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data)]);
+        let decision = self
+            .emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data), ("source", "user".into())]);
         let mut turns = Vec::new();
         self.drain(&mut turns);
         (decision, turns)
@@ -326,6 +348,7 @@ impl<'a> Session<'a> {
     /// Goes on with another model.
     pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
         self.model = model;
+        self.meter.reset();
     }
 
     /// Ends the session.
@@ -349,6 +372,7 @@ impl<'a> Session<'a> {
         if self.stage != Stage::Running {
             return;
         }
+        self.look_after_sources();
         self.stage = Stage::Ended;
         let now = (self.ports.clock)();
         let mut session = self.session_data();

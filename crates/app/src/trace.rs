@@ -1,4 +1,4 @@
-//! Where dispatches leave their records, and the leaving itself.
+//! Where dispatches leave their records, the leaving itself, and what can be read of it afterwards.
 
 use std::ffi::OsString;
 use std::time::SystemTime;
@@ -11,6 +11,16 @@ use ollm_store::{Bounds, RotatingLog};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::port::Notices;
+
+mod export;
+mod filter;
+mod record;
+mod stats;
+
+pub use export::{chrome, csv, html};
+pub use filter::TraceFilter;
+pub use record::{HookRun, LeftOut, Record, Records, array, at};
+pub use stats::{HookStats, SlowRun, TraceStats};
 
 const FILE: &str = "trace.jsonl";
 

@@ -25,6 +25,9 @@ pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
 pub(crate) use schema::{by_event, snake};
 pub use schema::{hook_file_schema, hook_schema};
 
+/// The type of an action that posts the event.
+pub(crate) const HTTP: &str = "http";
+
 /// The names of the keys of an entry.
 static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| names(HOOK_KEYS));
 
@@ -58,6 +61,21 @@ pub(crate) type Own = fn(&mut Reader<'_>, &mut Draft, &str, &Cursor<'_>) -> bool
 /// A form whose entries have no keys of their own.
 pub(crate) fn no_own(_: &mut Reader<'_>, _: &mut Draft, _: &str, _: &Cursor<'_>) -> bool {
     false
+}
+
+/// A form in which an entry may post the event: the keys of that action stand beside the others.
+pub(crate) fn own_http(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
+    let kind = ActionType::of_files().find(|kind| kind.name == HTTP);
+    let Some((kind, blank)) = kind.and_then(|kind| Some((kind, kind.blank?))) else { return false };
+    if key == "type" {
+        draft.action.get_or_insert_with(blank);
+        return true;
+    }
+    let Some(row) = key::find(kind.keys, key) else { return false };
+    let mut spec = HookSpec::new("", "", draft.action.take().unwrap_or_else(blank));
+    reader.row(row, &mut spec, at);
+    draft.action = Some(spec.action);
+    true
 }
 
 /// Reads the keys of an entry; `None` when the hook cannot be loaded, with the findings that say why.
@@ -110,7 +128,6 @@ impl Draft {
 
     /// The line of shell an entry names.
     pub(crate) fn shell(&mut self) -> ActionSpec {
-        self.spec.dialect = Some("agent".to_owned());
         let script = match &self.spec.action {
             ActionSpec::Command(line) => line.command.clone(),
             _ => String::new(),

@@ -1,7 +1,9 @@
 //! `ollm`: hooks for AI agents. This crate is the door: arguments, printing, and the wiring of the other crates.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
 
+mod approver;
 mod arguments;
 mod ask;
 mod command;
@@ -16,11 +18,11 @@ mod person;
 mod problem;
 mod remedy;
 mod timeline;
+mod wrap;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitCode;
 
 use error::{Failure, Kind};
 use ollm_app::AppContext;
@@ -28,7 +30,10 @@ use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
 use output::Output;
 
-fn main() -> ExitCode {
+ollm_process::program!(main_code);
+
+/// The whole program; its exit code.
+fn main_code() -> u8 {
     // Dropped last: it ends the descendants that are left of what the command ran.
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -41,7 +46,7 @@ fn main() -> ExitCode {
     if let Some(context) = surroundings.get() {
         output.write_log(context);
     }
-    ExitCode::from(code)
+    code
 }
 
 /// Other agents start us for every event, so the options of what they call are read without building all commands.

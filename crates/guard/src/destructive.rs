@@ -90,6 +90,7 @@ pub(crate) fn strongest(findings: impl Iterator<Item = Finding>) -> Verdict {
 
 fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
     match deed {
+        Deed::Read { .. } => None,
         Deed::Unclear(reason) => Some(Finding::ask(reason.clone())),
         Deed::Bomb { name } => {
             Some(Finding::block(format!("a function that multiplies itself without end: {}", text::excerpt(name))))
@@ -124,6 +125,8 @@ type Wrong = (Flow, &'static str);
 fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
     let wrongs = run.touches().iter().filter_map(|touch| match touch {
         Touch::Content(target) | Touch::Becomes(target) => written(target, &run.place, precious),
+        // What is added destroys nothing.
+        Touch::Appended(target) => decisive(target, &run.place, precious),
         Touch::Whole(target) if run.name != "rm" => written(target, &run.place, precious),
         _ => None,
     });
@@ -135,17 +138,25 @@ fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> 
     if precious.is_ordinary(target, place) {
         return None;
     }
-    if is_device(&target.text) {
-        return Some((Flow::Block, "overwrites a device"));
+    if let Some(wrong) = decisive(target, place, precious) {
+        return Some(wrong);
     }
     if target.glob && matches!(precious.worth(target, place), Worth::Vital(_)) && !precious.is_project(target, place) {
         return Some((Flow::Ask, "overwrites whatever is in a folder that holds everything"));
     }
-    if precious.is_key(target, place) {
-        return Some((Flow::Ask, "changes a file that decides who may log in"));
-    }
     let system = !place.elsewhere && precious.is_system(target, place);
     system.then_some((Flow::Ask, "changes a file of the system"))
+}
+
+/// Devices, and files of which every line counts.
+fn decisive(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+    if precious.is_ordinary(target, place) {
+        None
+    } else if is_device(&target.text) {
+        Some((Flow::Block, "overwrites a device"))
+    } else {
+        precious.is_key(target, place).then_some((Flow::Ask, "changes a file that decides who may log in"))
+    }
 }
 
 /// Devices that hold file systems.

@@ -53,3 +53,14 @@ impl Drop for ProcessSetup {
         platform::kill_adopted();
     }
 }
+
+/// Makes a function of type `fn() -> u8` the program, which ends with the exit code that it gives back.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+#[macro_export]
+macro_rules! program {
+    ($run:path) => {
+        fn main() -> ::std::process::ExitCode {
+            ::std::process::ExitCode::from($run())
+        }
+    };
+}

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{End, Job, Outcome, SpawnError, Stage, Stream};
+use crate::{BoxMeans, BoxRules, End, Job, Outcome, SpawnError, Stage, Stream};
 
 /// How often the child is asked for its exit.
 const ASKING: Duration = Duration::from_millis(2);
@@ -25,6 +25,9 @@ impl Children {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Says that this process ends with its jobs. It makes no difference here.
+    pub fn end_soon(&self) {}
 
     /// Runs one job to its end.
     pub fn run(&self, job: Job) -> Outcome {
@@ -102,6 +105,20 @@ pub(crate) fn adopt_from_first_start() {}
 
 /// This system does not let a process do so.
 pub(crate) fn hide_memory() {}
+
+/// This system has no box.
+#[derive(Debug)]
+pub(crate) enum PlatformBox {}
+
+impl PlatformBox {
+    pub(crate) fn new(_: BoxMeans, _: &BoxRules) -> Result<(Self, Vec<String>), String> {
+        Err("this system has neither namespaces nor Landlock".to_owned())
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        match *self {}
+    }
+}
 
 /// This system adopts no descendants.
 pub(crate) fn kill_adopted() -> usize {

@@ -323,6 +323,20 @@ impl HookSpec {
         format!("{id}@{}", project.display())
     }
 
+    /// The hook in a message: what it is called, and whose it is.
+    pub fn title(&self) -> String {
+        let HookSpec { source, name, extension, .. } = self;
+        match extension {
+            Some(extension) => format!("hook `{name}` of extension `{extension}`"),
+            None => format!("{} hook `{name}`", source.name()),
+        }
+    }
+
+    /// Its title and the id that commands take.
+    pub fn label(&self) -> String {
+        if self.id == self.name { self.title() } else { format!("{} ({})", self.title(), self.id) }
+    }
+
     /// The file whose content decides what happens, if there is one.
     pub fn script(&self) -> Option<&PathBuf> {
         self.action.descriptor().script()

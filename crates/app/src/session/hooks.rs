@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use ollm_agent::{Cancel, Decision, Events, HookNote};
-use ollm_engine::{Outcome, Reason};
+use ollm_agent::{Cancel, Decision, Events, Failure, HookNote};
+use ollm_engine::{Outcome, Reason, Report};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::cut;
 
@@ -104,7 +104,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
         }
     }
 
-    /// What a person should know about hooks that did not run, once, and about those that failed.
+    /// What a person should know about hooks that did not run, once.
     fn news(&mut self, outcome: &Outcome) -> Vec<HookNote> {
         let mut news = Vec::new();
         for skip in &outcome.skipped {
@@ -112,11 +112,6 @@ impl<'a, 'o> Hooks<'a, 'o> {
                 matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
             if matters && self.told.insert(skip.hook.id().to_owned()) {
                 news.push(said(&skip.hook.spec.name, &format!("did not run: {}", skip.detail)));
-            }
-        }
-        for report in &outcome.reports {
-            if let Some(error) = &report.error {
-                news.push(said(&report.hook.spec.name, &format!("failed: {error}")));
             }
         }
         news
@@ -160,7 +155,12 @@ fn decision(outcome: &Outcome) -> Decision {
         tools: verdict.tools.clone(),
         prompts: by_hook(outcome, |verdict| &verdict.prompts),
         data: verdict.data.clone(),
+        failures: outcome.reports.iter().filter_map(failure).collect(),
     }
+}
+
+fn failure(report: &Report) -> Option<Failure> {
+    Some(Failure { message: report.failure()?, stack: report.stack.clone() })
 }
 
 fn by_hook(outcome: &Outcome, texts: fn(&ollm_protocol::Verdict) -> &Vec<String>) -> Vec<HookNote> {

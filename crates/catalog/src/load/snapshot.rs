@@ -11,12 +11,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_protocol::{EventKind, Hook, HookSpec, Layer, Matcher, Rules, Subject};
 use ollm_store::raw::{open_own, write_unsynced};
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
 use serde::{Deserialize, Serialize};
 
 use super::stamp::{Looked, Stamp, hold, is_absent};
@@ -30,8 +31,8 @@ const FIRST_LINE: &str = concat!("ollm snapshot 1, ", env!("CARGO_PKG_VERSION"),
 const SECOND_LINE: usize = 2 * 17;
 /// A larger one is not kept.
 const LARGEST: usize = 8 << 20;
-/// So much is read at first; the head of most is in it.
-const FIRST_READ: usize = 16 << 10;
+/// So much is read at first; the head of most is in it. Each further page costs a fault.
+const FIRST_READ: usize = 4 << 10;
 /// So many are kept.
 const MOST: usize = 64;
 
@@ -135,17 +136,16 @@ impl Snapshot {
         }
         let whose = Whose::of(places);
         let (file, meta) = open_own(&whose.file(folder)).filter(|(_, meta)| meta.len() <= LARGEST as u64)?;
-        let mut bytes = vec![0; usize::try_from(meta.len()).ok()?.min(FIRST_READ)];
-        file.read_exact_at(&mut bytes, 0).ok()?;
+        let mut bytes = read_at(&file, 0, usize::try_from(meta.len()).ok()?.min(FIRST_READ))?;
         let rest = bytes.strip_prefix(FIRST_LINE.as_bytes())?;
         let numbers = std::str::from_utf8(rest.get(..SECOND_LINE)?).ok()?;
         let (length, sum) = numbers.trim_end().split_once(' ')?;
         let length = usize::from_str_radix(length, 16).ok().filter(|length| *length <= LARGEST)?;
         let sum = u64::from_str_radix(sum, 16).ok()?;
         let start = FIRST_LINE.len() + SECOND_LINE;
-        if bytes.len() < start + length {
-            bytes = vec![0; start + length];
-            file.read_exact_at(&mut bytes, 0).ok()?;
+        if let Some(missing) = (start + length).checked_sub(bytes.len()).filter(|missing| *missing > 0) {
+            let read = bytes.len() as u64;
+            bytes.extend(read_at(&file, read, missing)?);
         }
         let head = bytes.get(start..start + length)?;
         if sum_of(head) != sum {
@@ -173,8 +173,7 @@ impl Snapshot {
         }
         let mut found = Vec::new();
         for section in self.head.sections.iter().filter(|section| section.fits(moment)) {
-            let mut bytes = vec![0; section.length];
-            self.file.read_exact_at(&mut bytes, section.start).ok()?;
+            let bytes = read_at(&self.file, section.start, section.length)?;
             if sum_of(&bytes) != section.sum {
                 return None;
             }
@@ -195,8 +194,11 @@ impl Section {
     /// Whether its hooks may be for this moment; what only an expression can tell may.
     fn fits(&self, moment: &Moment) -> bool {
         let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
+        // Whether it fits an event that does not say what it is about, nobody can tell.
+        let unsaid = moment.subject.is_none() && moment.kind.subject_field().is_some();
         self.event == moment.kind.name()
-            && (self.matcher.starts_with("re:")
+            && (unsaid
+                || self.matcher.starts_with("re:")
                 || Matcher::parse(&self.matcher).map_or(true, |matcher| matcher.matches(subject)))
     }
 }
@@ -281,6 +283,22 @@ fn drop_oldest(folder: &Path) {
         // Another process may have been faster.
         let _ = fs::remove_file(path);
     }
+}
+
+/// Bytes of a file. The memory for them is not filled with zeros first.
+fn read_at(file: &File, start: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(Some(length).filter(|length| *length <= LARGEST)?);
+    while bytes.len() < length {
+        let at = start + bytes.len() as u64;
+        match pread(file, spare_capacity(&mut bytes), at) {
+            Ok(0) => return None,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    // Memory may have room for more than was asked for.
+    bytes.truncate(length);
+    Some(bytes)
 }
 
 fn sum_of(bytes: &[u8]) -> u64 {

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
-use ollm_app::{App, AppContext, ReloadWatcher, Shared};
+use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
 
+use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::interrupt;
+use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
 use crate::person::Terminal;
 
@@ -23,14 +24,16 @@ use reader::{Input, Reader};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Chat, Some(Box::new(Terminal::new(&cancel))))?;
+    let app = session::load(context, SessionKind::Chat, Some(Box::new(HookApprover::new(context, &cancel))))?;
     context.tell_notices(output);
     app.tell_problems(output);
-    let host = SessionSetup::gather(&arguments.options()?, &app, &cancel)?;
+    tell_undeclared(context, output);
+    let host = SessionSetup::gather(&arguments.options(SessionKind::Chat)?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
-    interrupt::listen(&cancel);
+    Stop::listen_for(&cancel);
+    let _quiet = QuietTerminal::new();
     let app = RefCell::new(app);
     let code = talk(host, &app, context, output);
     let app = app.into_inner();
@@ -42,9 +45,10 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     // What changes while the session begins counts as well.
     let lookout = ReloadWatcher::new(&app.borrow(), context);
-    output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
+    let (model, state) = (host.model(), host.shell_box.name());
+    output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
     let shared = Shared::new(output);
-    let display = Display { output: &shared, style: Style::Text, open: false };
+    let display = Display::new(&shared, Style::Text, &cancel);
     let desk = HookContext { app, notices: &shared };
     let files = ChatFiles::new(&cancel);
     let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), files.listener()) {

@@ -191,14 +191,16 @@ fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
     let hooks = json!({"hooks": {"before_agent": [{"name": "more", "command": "sh", "args": ["more.sh"]}]}});
     let folder = extension(&lab, "project", "late", "srv", &hooks);
     fs::write(folder.join("more.sh"), mark("more")).unwrap();
-    chat.is_told("extension `late` is new, and waits for `ollm ext trust late`; server `srv` is not started");
+    chat.is_told(
+        "extension `late` is new, and waits for `ollm ext trust late`; server `srv` of extension `late` is not started",
+    );
     chat.say("two");
     assert!(!marked("more") && !was_started(&lab, "srv"));
     approve(&lab, "late");
     chat.say("three");
     assert!(marked("more") && chat.server("srv").0 == "ready" && has_tool(&mut chat, "mcp__srv__echo"));
     fs::write(folder.join("more.sh"), "exit 1\n").unwrap();
-    chat.is_told("servers ended: srv; server `srv` is not started: its extension `late` changed since it was approved");
+    chat.is_told("servers ended: srv; server `srv` of extension `late` is not started: its extension `late` changed since it was approved");
     fs::remove_dir_all(&folder).unwrap();
     chat.is_told("extension `late` is gone");
 
@@ -290,7 +292,9 @@ fn a_project_that_appears_in_a_chat_is_taken_in_and_runs_nothing_unasked() {
     let hooks = json!({"hooks": {"before_agent": [{"name": "late", "command": "sh", "args": ["late.sh"]}]}});
     let folder = extension(&lab, "project", "late", "srv", &hooks);
     fs::write(folder.join("late.sh"), mark("late")).unwrap();
-    chat.is_told("extension `late` is new, and waits for `ollm ext trust late`; server `srv` is not started");
+    chat.is_told(
+        "extension `late` is new, and waits for `ollm ext trust late`; server `srv` of extension `late` is not started",
+    );
     assert!(chat.say("/ext").contains("late  1.0.0    workspace"), "every command of the chat knows it");
     chat.say("one");
     assert!(!marked("own") && !marked("late") && !was_started(&lab, "srv"), "{}", chat.told());

@@ -8,6 +8,7 @@ use super::{
         COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, is_cluster,
         verb_of_runner,
     },
+    feed::Split,
     shells::SHELLS,
     streams,
 };
@@ -260,8 +261,9 @@ impl Walker {
         if command.is_empty() {
             return;
         }
-        let more = feed.arguments().unwrap_or_else(|| vec![Field::unknown()]);
-        match replaced_mark(fields) {
+        let mark = replaced_mark(&own);
+        let more = feed.arguments(splits(&own, mark.is_some())).unwrap_or_else(|| vec![Field::unknown()]);
+        match mark {
             Some(mark) => {
                 for argument in &more {
                     let filled = command.iter().map(|field| filled(field, &mark, argument)).collect();
@@ -389,6 +391,26 @@ fn replaced_mark(fields: &[Field]) -> Option<String> {
         }
     }
     mark.filter(|mark| !mark.is_empty())
+}
+
+/// Where `xargs` takes its input apart.
+fn splits(own: &[Field], replaces: bool) -> Split {
+    let is_zero = |option: &Field| match option.text.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => long == "-null",
+        // What stands behind a letter that takes a value is the value.
+        Some(letters) => {
+            letters.split(|next: char| "adeEiIJlLnPRs".contains(next)).next().is_some_and(|own| own.contains('0'))
+        }
+        None => false,
+    };
+    let separates = |option: &Field| option.text.starts_with("-d") || option.text.starts_with("--delim");
+    if own.iter().any(is_zero) {
+        Split::Nowhere
+    } else if replaces || own.iter().any(separates) {
+        Split::Lines
+    } else {
+        Split::Words
+    }
 }
 
 /// A field in which something stands for the mark.

@@ -9,6 +9,8 @@ use crate::{
     walk::Run,
 };
 
+pub use settings::harmful_git_settings;
+
 /// The folders that `git` is told to work in.
 pub(crate) fn git_folders(args: &[Field]) -> Fields {
     let mut folders = Fields::new();

@@ -78,6 +78,8 @@ impl Child {
         child.feed();
         if child.stdin.is_none() && child.leader.pidfd.is_some() {
             child.quiet = Some(after(Instant::now(), QUIET));
+        } else {
+            child.leader.separate_guard();
         }
         child
     }
@@ -148,6 +150,9 @@ impl Child {
             self.finish(now);
         } else if self.clock().is_some_and(|clock| clock <= now) {
             self.expire(now);
+        }
+        if self.quiet.is_none() && self.clock().is_some() {
+            self.leader.separate_guard();
         }
     }
 

@@ -33,6 +33,13 @@ impl Leader {
         let _ = kill_process_group(self.pid, signal);
     }
 
+    /// Makes sure that our guard outlives us whatever ends us: the process takes its time.
+    pub(super) fn separate_guard(&self) {
+        if let Some(slot) = &self.slot {
+            slot.separate_guard();
+        }
+    }
+
     /// Whether the process has exited; it stays unreaped.
     pub(super) fn exited(&self) -> bool {
         if self.gone {

@@ -1,6 +1,6 @@
 //! What Linux needs beyond safe system calls; the only unsafe code of the project.
 //!
-//! * `spawn` makes a process that borrows our memory until it becomes the program.
+//! * `entry` starts the program, and `spawn` makes a process that borrows our memory until it becomes the program.
 //! * `guard` starts a process that outlives us and kills what we left behind; `guard_main` is what it runs.
 //! * `reaper` starts a process between us and a long-running program; `reaper_main` is what it runs.
 //! * `reaper_protocol` has the messages between a reaper and us, `kill_children` kills its children; both are safe code.
@@ -18,7 +18,16 @@
 #![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
 
 mod adopted;
+mod attached;
+mod box_enter;
+mod box_filter;
+mod box_landlock;
+mod box_mounts;
+mod box_namespace;
+mod box_plan;
 mod clear_cmdline;
+#[cfg(target_env = "gnu")]
+mod entry;
 mod files;
 mod guard;
 mod guard_main;
@@ -28,12 +37,14 @@ mod kill_marked;
 mod mark;
 mod memory;
 mod orphans;
+mod platform_box;
 mod reaper;
 mod reaper_main;
 mod reaper_protocol;
 mod release_memory;
 mod signals;
 mod spawn;
+mod vfork;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -47,8 +58,12 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(crate) use self::adopted::adopt_from_first_start;
 pub(super) use self::adopted::{kill_adopted, reap_adopted};
-pub(super) use self::guard::{Guard, Slot, idle_guards};
+pub(super) use self::attached::{PassedSignals, await_end};
+#[cfg(target_env = "gnu")]
+pub use self::entry::run_program;
+pub(super) use self::guard::{Guard, GuardMemory, Slot, idle_guards};
 pub(super) use self::held_signals::HeldSignals;
+pub(crate) use self::platform_box::PlatformBox;
 pub(super) use self::reaper::Reaper;
 pub use self::signals::PipeShield;
 pub(super) use self::signals::let_signals_through;

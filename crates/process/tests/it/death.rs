@@ -12,14 +12,29 @@ use crate::support::{ENDLESS, assert_exited, children_of, eventually, play, play
 
 #[test]
 fn our_death_leaves_no_descendant() {
+    leaves_no_descendant("no");
+}
+
+#[test]
+fn the_death_of_a_process_that_was_to_end_soon_leaves_no_descendant() {
+    leaves_no_descendant("yes");
+}
+
+fn leaves_no_descendant(ends_soon: &str) {
     let folder = tempfile::tempdir().unwrap();
     let notes = folder.path().join("notes");
-    let mut victim = role("death::victim").env("NOTES", &notes).stdout(Stdio::null()).spawn().unwrap();
+    let mut victim = role("death::victim");
+    let mut victim = victim.env("NOTES", &notes).env("ENDS_SOON", ends_soon).stdout(Stdio::null()).spawn().unwrap();
 
     let read = || fs::read_to_string(&notes).unwrap_or_default();
     eventually("the grandchildren run", || read().lines().count() == 3);
+    let name = |pid: &String| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let children = || children_of(&victim.id().to_string());
+    eventually("one guard runs, in memory of its own", || {
+        children().len() == 2 && children().iter().any(|pid| name(pid).starts_with(b"children-guard"))
+    });
     let mut doomed: Vec<_> = read().lines().map(String::from).collect();
-    doomed.extend(children_of(&victim.id().to_string()));
+    doomed.extend(children());
     assert_eq!(doomed.len(), 5, "three noted, of which one is a direct child, and the guard: {doomed:?}");
     assert!(doomed.iter().all(|pid| runs(pid)));
 
@@ -43,7 +58,11 @@ fn victim() {
     );
     let mut job = sh(&script);
     job.env.push(("NOTES".into(), notes));
-    Children::new().run(job);
+    let children = Children::new();
+    if std::env::var("ENDS_SOON").as_deref() == Ok("yes") {
+        children.end_soon();
+    }
+    children.run(job);
 }
 
 #[test]
@@ -182,9 +201,15 @@ fn tidy() {
     if !plays("death::tidy") {
         return;
     }
+    tidies_up(Children::new());
+    let children = Children::new();
+    children.end_soon();
+    tidies_up(children);
+}
+
+fn tidies_up(children: Children) {
     let files = || fs::read_dir("/proc/self/fd").unwrap().count();
     let before = files();
-    let children = Children::new();
     for _ in 0..20 {
         children.run_all(vec![
             sh("exit 0"),
@@ -197,7 +222,7 @@ fn tidy() {
         let guard = children_of("self");
         assert_eq!(guard.len(), 1, "only the guard is left");
     }
-    let guard = PathBuf::from("/proc").join(&children_of("self")[0]);
+    let guard = PathBuf::from("/proc").join(children_of("self").concat());
     let guard_files: Vec<_> = fs::read_dir(guard.join("fd"))
         .unwrap()
         .map(|file| fs::read_link(file.unwrap().path()).unwrap())

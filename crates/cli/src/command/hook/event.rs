@@ -1,6 +1,6 @@
 //! Reading one event: from standard input, which some hosts keep open, or from the command line.
 
-use std::io::{IsTerminal, Read};
+use std::io::{BufRead, IsTerminal};
 use std::time::{Duration, Instant};
 
 use ollm_protocol::dialect::{AgentDialect, OLLM, UnknownEvent, agent_named};
@@ -63,20 +63,28 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
         return Err(Unread::Usage(Failure::usage(message)));
     }
     let bytes = received(deadline).map_err(Unread::Broken)?;
-    if let Some(name) = name {
-        return host.read_event_named(name, &bytes).map_err(unread);
+    let read = match name {
+        Some(name) => host.read_event_named(name, &bytes),
+        None => host.read_event(&bytes),
+    };
+    let lacks = |request: &Request| agent_named(host.name())?.lacks(request);
+    let lacking = read.as_ref().ok().and_then(lacks);
+    // What makes sense by the name it was announced with is taken for that: several agents start each other's hooks.
+    if (name.is_none() || read.is_err() || lacking.is_some())
+        && let Some(misdirected) = misdirected(host, &bytes)
+    {
+        return Err(Unread::Misdirected(Box::new(misdirected)));
     }
-    let read = host.read_event(&bytes);
-    match misdirected(host, &bytes, read.as_ref().ok()) {
-        Some(misdirected) => Err(Unread::Misdirected(Box::new(misdirected))),
+    match lacking {
+        Some(field) => Err(Unread::Broken(format!("it does not say `{field}`, so the call cannot be judged"))),
         None => read.map_err(unread),
     }
 }
 
 /// An event that another agent sent than the one that was named.
-fn misdirected(host: &dyn Dialect, bytes: &[u8], read: Option<&Request>) -> Option<Misdirected> {
+fn misdirected(host: &dyn Dialect, bytes: &[u8]) -> Option<Misdirected> {
     let agent = agent_named(host.name())?;
-    let (sender, request) = agent.actual_sender(bytes, read)?;
+    let (sender, request) = agent.actual_sender(bytes)?;
     let why = format!(
         "{} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
         agent.title, request.spelling.event, sender.title, agent.name
@@ -102,7 +110,6 @@ fn unread(error: DialectError) -> Unread {
 fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
     let mut stdin = std::io::stdin().lock();
     let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
-    let mut chunk = [0; 16 << 10];
     let mut end = ObjectEnd::default();
     loop {
         let patience = if bytes.is_empty() { PATIENCE } else { PAUSE };
@@ -114,18 +121,23 @@ fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
                 None => format!("{what} arrived within {patience:?}"),
             });
         }
-        let count = match stdin.read(&mut chunk) {
-            Ok(count) => count,
+        // A buffer of our own would have to be filled with zeros first.
+        let read = match stdin.fill_buf() {
+            Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(format!("standard input cannot be read: {error}")),
         };
-        let read = chunk.get(..count).unwrap_or_default();
-        let before = bytes.len();
+        let (before, count) = (bytes.len(), read.len());
         // One that comes in crumbs must not take for ever either.
         deadline = deadline.or_else(|| Some(Instant::now() + PATIENCE));
         bytes.extend_from_slice(read);
-        if let Some(at) = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))? {
-            bytes.truncate(before + at);
+        let ended = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))?;
+        stdin.consume(count);
+        if let Some(at) = ended {
+            let more = bytes.split_off(before + at);
+            if more.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != 0) {
+                return Err("something follows the event; send one JSON object, and nothing after it".to_owned());
+            }
             return Ok(bytes);
         }
         if count == 0 {

@@ -23,18 +23,3 @@ fn hooks_that_nobody_tells_of_files_are_known_to_wait() {
     // No other hook waits for them.
     assert!(!lab.run(&["hook", "plan", "before_tool"]).stderr.contains("watches"));
 }
-
-#[test]
-fn hooks_that_wait_for_an_agent_which_is_not_connected_are_known() {
-    let lab = Lab::with_hook("subagent_start", "count", OK).set("PATH", "/usr/bin:/bin");
-    let told = || lab.run(&["hook", "plan", "subagent_start"]).stderr;
-    let none = "nothing sends `subagent_start` on this machine: none of the agents that do is installed (Claude Code";
-    assert!(told().contains(none), "{}", told());
-    let bin = lab.write_executable("bin/claude", "#!/bin/sh\n");
-    let lab = lab.set("PATH", &format!("{}:/usr/bin:/bin", bin.parent().unwrap().display()));
-    let told = || lab.run(&["hook", "plan", "subagent_start"]).stderr;
-    let unconnected = "Claude Code would, and is not connected; `ollm connect` shows the agents there are";
-    assert!(told().contains(unconnected), "{}", told());
-    assert_eq!(lab.run(&["connect", "claude"]).code, 0);
-    assert_eq!(told(), "");
-}

@@ -31,6 +31,28 @@ pub(super) unsafe fn keep_only(kept: &mut [RawFd]) {
     }
 }
 
+/// Closes all files but one, with calls that cannot fail where [`knows_close_range`].
+///
+/// # Safety
+///
+/// As for [`keep_only`].
+pub(super) unsafe fn close_all_but(kept: RawFd) {
+    let kept = kept.unsigned_abs();
+    // SAFETY: as the caller promised.
+    unsafe {
+        if kept > 0 {
+            libc::syscall(libc::SYS_close_range, 0 as c_uint, kept - 1, 0 as c_uint);
+        }
+        libc::syscall(libc::SYS_close_range, kept + 1, c_uint::MAX, 0 as c_uint);
+    }
+}
+
+/// Whether a range of files can be closed at once: Linux 5.9 and later can, unless a filter of calls forbids it.
+pub(super) fn knows_close_range() -> bool {
+    // SAFETY: no file has this number.
+    unsafe { libc::syscall(libc::SYS_close_range, c_uint::MAX, c_uint::MAX, 0 as c_uint) == 0 }
+}
+
 /// Closes files one by one on kernels that cannot close a range; as far as files are likely to be.
 ///
 /// # Safety

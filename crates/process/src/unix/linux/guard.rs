@@ -1,6 +1,10 @@
 //! The guard: a process that waits for our death on a pipe, and then kills every registered group and all other processes
 //! that bear our mark.
 //!
+//! A guard has memory of its own, so that it is not taken for us and does not die with us. To make a copy of ours takes as
+//! long as a tenth of a short program. Where a process ends with its jobs, the guard therefore begins in our memory, and one
+//! with its own takes its place once a job runs longer.
+//!
 //! Groups are registered in memory shared with the guard, so registering costs no system call, and a new process can do
 //! it for itself before its program runs. The guard is woken only once, by the end of the pipe. Finding the
 //! mark means reading all processes of the system; where we know before our end that none is left, we note that in the
@@ -8,7 +12,9 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
@@ -19,6 +25,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
 use super::adopted::adopt_if_wanted;
+use super::files::knows_close_range;
 use super::guard_main::{GuardContext, guard_main};
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
@@ -42,10 +49,19 @@ const ASKING: Duration = Duration::from_micros(500);
 /// has to know what other `Children` started.
 static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
 
+/// Whose memory a guard begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::unix) enum GuardMemory {
+    /// A copy of ours.
+    Own,
+    /// Ours, until [`Guard::separate`].
+    Shared,
+}
+
 /// A running guard. Dropped, it kills the processes that are left, and then ends.
 #[derive(Debug)]
 pub(in crate::unix) struct Guard {
-    pid: pid_t,
+    process: Mutex<GuardProcess>,
     table: Table,
     /// What those are known by who are started under it.
     mark: Mark,
@@ -56,29 +72,34 @@ pub(in crate::unix) struct Guard {
 }
 
 impl Guard {
-    pub(in crate::unix) fn start() -> io::Result<Arc<Self>> {
+    pub(in crate::unix) fn start(memory: GuardMemory) -> io::Result<Arc<Self>> {
         adopt_if_wanted();
         let table = Table::new()?;
-        let stack = Stack::new()?;
         let mark = Mark::new()?;
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
         let theirs = clear_of_stdio(theirs)?;
-        let context = GuardContext { table: table.shared(), mark, lifeline: theirs.as_raw_fd() };
-        let blocked = BlockedSignals::all();
-        // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
-        // runs on its own copy of the stack and of `context`, and `guard_main` only makes system calls.
-        let pid = unsafe { libc::clone(guard_main, stack.top(), 0, (&raw const context).cast_mut().cast()) };
-        let failure = io::Error::last_os_error();
-        drop(blocked);
-        if pid == -1 {
-            return Err(failure);
-        }
+        let process = GuardProcess::start(memory, table.shared(), mark, theirs)?;
         let adopts = matches!(child_subreaper(), Ok(Some(_)));
-        let guard = Arc::new(Self { pid, table, mark, adopts, lifeline: Some(ours) });
+        let guard = Arc::new(Self { process: Mutex::new(process), table, mark, adopts, lifeline: Some(ours) });
         let mut guards = lock(&GUARDS);
         guards.retain(|guard| guard.strong_count() > 0);
         guards.push(Arc::downgrade(&guard));
         Ok(guard)
+    }
+
+    /// Has a guard with memory of its own take over, if this one shares ours.
+    pub(in crate::unix) fn separate(&self) {
+        let mut process = lock(&self.process);
+        let Some(SharedParts { theirs, .. }) = &process.shared else {
+            return;
+        };
+        // Where this fails, the one that there is goes on.
+        let successor = theirs
+            .try_clone()
+            .and_then(|theirs| GuardProcess::start(GuardMemory::Own, self.table.shared(), self.mark, theirs));
+        if let Ok(successor) = successor {
+            mem::replace(&mut *process, successor).kill();
+        }
     }
 
     /// Takes a place for a group that is about to exist.
@@ -118,16 +139,65 @@ impl Guard {
 
     /// Has the guard kill what is left and exit; whether it has exited.
     fn shut_down(&mut self) -> bool {
+        // One that shares our memory would share the error number of this thread, too.
+        self.separate();
         self.table.shared().awaited.store(true, Ordering::Release);
         self.lifeline = None;
         let told = Instant::now();
         while told.elapsed() < LAST_WAIT {
-            if self.reap(libc::WNOHANG) {
+            if lock(&self.process).reap(libc::WNOHANG) {
                 return true;
             }
             thread::sleep(ASKING);
         }
         false
+    }
+}
+
+/// The process that waits for our end.
+#[derive(Debug)]
+struct GuardProcess {
+    pid: pid_t,
+    /// What it uses of our memory, where it has none of its own.
+    shared: Option<SharedParts>,
+}
+
+/// What a guard without memory of its own uses until it has ended.
+#[derive(Debug)]
+struct SharedParts {
+    _stack: Stack,
+    _context: Box<GuardContext>,
+    /// The end of the lifeline for its successor.
+    theirs: OwnedFd,
+}
+
+impl GuardProcess {
+    fn start(memory: GuardMemory, table: &SharedTable, mark: Mark, theirs: OwnedFd) -> io::Result<Self> {
+        // Without that call it would have to close files one by one, and failures would change our error number.
+        let shares = memory == GuardMemory::Shared && knows_close_range();
+        let lifeline = theirs.as_raw_fd();
+        let (stack, context) = (Stack::new()?, Box::new(GuardContext { table, mark, lifeline, shares }));
+        let flags = if shares { libc::CLONE_VM } else { 0 };
+        let blocked = BlockedSignals::all();
+        // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
+        // runs on its own copy of the stack and of the context. With it, both stay until it has ended, and so does the
+        // table; nobody else runs on that stack. `guard_main` only makes system calls, and changes nothing of ours.
+        let pid = unsafe {
+            libc::clone(guard_main, stack.top(), flags, ptr::from_ref::<GuardContext>(&context).cast_mut().cast())
+        };
+        let failure = io::Error::last_os_error();
+        drop(blocked);
+        if pid == -1 {
+            return Err(failure);
+        }
+        Ok(Self { pid, shared: shares.then_some(SharedParts { _stack: stack, _context: context, theirs }) })
+    }
+
+    /// Kills the guard itself, and waits for its end.
+    fn kill(&self) {
+        // SAFETY: the guard is our child and not reaped before the next line, so its number is its own.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        self.reap(0);
     }
 
     /// Whether the guard has ended. Its number stays its own until it is reaped here.
@@ -169,9 +239,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // Places hold on to the guard, so no group is registered any more.
         if self.table.shared().is_settled() || !self.shut_down() {
-            // SAFETY: the guard is our child and not reaped before this line, so its number is its own.
-            unsafe { libc::kill(self.pid, libc::SIGKILL) };
-            self.reap(0);
+            lock(&self.process).kill();
         }
     }
 }
@@ -206,6 +274,11 @@ impl Slot {
     /// Enters a group. Makes no system call, so that a new process can do it for itself.
     pub(super) fn enter(&self, group: pid_t) {
         self.set(group);
+    }
+
+    /// Makes sure that the guard has memory of its own: this program stays.
+    pub(in crate::unix) fn separate_guard(&self) {
+        self.guard.separate();
     }
 
     /// Has the group outlive us from now on: its leader is about to be reaped, and then its number may be a stranger's.
@@ -286,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_full_table_takes_nobody_and_loses_nobody() {
-        let guard = Guard::start().unwrap();
+        let guard = Guard::start(GuardMemory::Own).unwrap();
         let mut slots: Vec<_> = (0..CAPACITY).map(|_| guard.register().unwrap()).collect();
         assert!(guard.register().is_err());
         slots.pop();
@@ -295,7 +368,7 @@ mod tests {
 
     #[test]
     fn whoever_is_guarded_is_known_until_the_place_is_free() {
-        let (guard, group) = (Guard::start().unwrap(), Pid::from_raw(i32::MAX).unwrap());
+        let (guard, group) = (Guard::start(GuardMemory::Own).unwrap(), Pid::from_raw(i32::MAX).unwrap());
         let slot = guard.register().unwrap();
         assert!(start_in_progress());
         slot.enter(i32::MAX);
@@ -308,7 +381,7 @@ mod tests {
 
     #[test]
     fn whoever_is_about_to_start_or_to_be_reaped_is_not_killed_with_the_others() {
-        let guard = Guard::start().unwrap();
+        let guard = Guard::start(GuardMemory::Own).unwrap();
         let slots: Vec<_> = (0..3).map(|_| guard.register().unwrap()).collect();
         let mut child = std::process::Command::new("sleep").arg("300").process_group(0).spawn().unwrap();
         slots[1].spare(Pid::from_child(&child));
@@ -321,7 +394,7 @@ mod tests {
 
     #[test]
     fn what_is_written_to_the_lifeline_by_mistake_is_not_our_end() {
-        let guard = Guard::start().unwrap();
+        let guard = Guard::start(GuardMemory::Own).unwrap();
         let lifeline = guard.lifeline.as_ref().unwrap();
         for _ in 0..3 {
             rustix::io::write(lifeline, b"x").unwrap();
@@ -333,9 +406,54 @@ mod tests {
         }
     }
 
+    /// Ends the lifeline as our death would, and waits for the end of a group that is registered.
+    fn kills_what_is_left(guard: &Arc<Guard>) {
+        let slot = guard.register().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("300").process_group(0).spawn().unwrap();
+        slot.enter(Pid::from_child(&child).as_raw_nonzero().get());
+        let (null, lifeline) = (std::fs::File::open("/dev/null").unwrap(), guard.lifeline.as_ref().unwrap());
+        // SAFETY: both are open, and nobody uses the lifeline.
+        assert_ne!(unsafe { libc::dup2(null.as_raw_fd(), lifeline.as_raw_fd()) }, -1);
+        let began = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_mins(1), "the guard does not kill it");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_guard_in_our_memory_kills_what_is_left_of_us() {
+        let guard = Guard::start(GuardMemory::Shared).unwrap();
+        assert!(lock(&guard.process).shared.is_some());
+        kills_what_is_left(&guard);
+    }
+
+    #[test]
+    fn a_guard_that_leaves_our_memory_is_another_process_with_the_same_duty() {
+        let guard = Guard::start(GuardMemory::Shared).unwrap();
+        let pid = || lock(&guard.process).pid;
+        let first = pid();
+        guard.separate();
+        let second = pid();
+        assert_ne!(second, first);
+        assert!(!std::path::Path::new(&format!("/proc/{first}")).exists());
+        guard.separate();
+        assert_eq!(pid(), second, "it has memory of its own already");
+        kills_what_is_left(&guard);
+    }
+
+    #[test]
+    fn a_guard_in_our_memory_that_is_not_needed_any_more_ends_in_order() {
+        let guard = Guard::start(GuardMemory::Shared).unwrap();
+        drop(guard.register());
+        let pid = lock(&guard.process).pid;
+        drop(guard);
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+
     #[test]
     fn nobody_is_looked_for_where_nobody_can_be_left() {
-        let guard = Guard::start().unwrap();
+        let guard = Guard::start(GuardMemory::Own).unwrap();
         let settled = || guard.table.shared().is_settled();
         assert!(settled());
         let slot = guard.register().unwrap();

@@ -1,12 +1,14 @@
 //! What the guard runs, in a process of its own.
 
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::Ordering;
 
 use libc::{c_int, c_void};
+use rustix::io::{Errno, read};
+use rustix::process::{Pid, Signal, kill_process_group, setsid};
 
 use super::clear_cmdline::clear_cmdline;
-use super::files::keep_only;
+use super::files::{close_all_but, keep_only};
 use super::guard::SharedTable;
 use super::kill_marked::{HASTY, THOROUGH, kill_marked};
 use super::mark::Mark;
@@ -15,55 +17,59 @@ use super::mark::Mark;
 const NAME: &[u8; 16] = b"children-guard\0\0";
 
 /// What the guard needs.
-pub(super) struct GuardContext<'a> {
-    pub(super) table: &'a SharedTable,
+#[derive(Debug)]
+pub(super) struct GuardContext {
+    /// It is there until the guard has ended.
+    pub(super) table: *const SharedTable,
     pub(super) mark: Mark,
     /// The end of the lifeline that it reads; no standard stream.
     pub(super) lifeline: RawFd,
+    /// Whether the guard has our memory, and no copy of it.
+    pub(super) shares: bool,
 }
 
+// SAFETY: the table consists of atomics, and every thread may read the rest.
+unsafe impl Send for GuardContext {}
+// SAFETY: as above.
+unsafe impl Sync for GuardContext {}
+
 /// The main function of the guard. All signals are blocked before it starts, so only `SIGKILL` ends it early.
+///
+/// Where it shares our memory it also shares the error number of the thread that started it. So as long as we live it makes
+/// no call that can fail, or makes it without the C library.
 pub(super) extern "C" fn guard_main(context: *mut c_void) -> c_int {
-    // SAFETY: `Guard::start` passes a `GuardContext` whose copy is valid until the guard exits.
-    let context = unsafe { &*context.cast::<GuardContext<'_>>() };
-    // SAFETY: these are plain system calls on valid arguments in a process that shares nothing with ours but the table.
+    // SAFETY: `GuardProcess::start` passes a `GuardContext` that is valid until the guard exits.
+    let context = unsafe { &*context.cast::<GuardContext>() };
+    // SAFETY: the table is valid as long.
+    let table = unsafe { &*context.table };
+    let _ = setsid();
+    // SAFETY: these are plain system calls on valid arguments; files, folder and name are the guard's own. What changes
+    // memory is done only where that is no longer ours.
     unsafe {
-        libc::setsid();
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        clear_cmdline(NAME);
-        libc::chdir(c"/".as_ptr());
-        keep_only(&mut [context.lifeline]);
-        await_end(context.lifeline);
-        for place in context.table.used() {
-            let group = place.load(Ordering::Acquire);
-            if group > 1 {
-                libc::kill(-group, libc::SIGKILL);
-            }
+        if context.shares {
+            close_all_but(context.lifeline);
+        } else {
+            clear_cmdline(NAME);
+            libc::chdir(c"/".as_ptr());
+            keep_only(&mut [context.lifeline]);
         }
-        if !context.table.is_settled() {
-            kill_marked(
-                context.mark.bytes(),
-                if context.table.awaited.load(Ordering::Acquire) { HASTY } else { THOROUGH },
-            );
-        }
-        libc::_exit(0)
     }
+    await_end(context.lifeline);
+    for group in table.used().iter().map(|place| place.load(Ordering::Acquire)).filter(|group| *group > 1) {
+        // A group that is gone already needs no killing.
+        let _ = Pid::from_raw(group).map(|group| kill_process_group(group, Signal::KILL));
+    }
+    if !table.is_settled() {
+        kill_marked(context.mark.bytes(), if table.awaited.load(Ordering::Acquire) { HASTY } else { THOROUGH });
+    }
+    // SAFETY: ends this process without running anything of ours.
+    unsafe { libc::_exit(0) }
 }
 
 /// Waits until the other end of the lifeline is closed. Bytes that come by mistake are ignored.
-///
-/// # Safety
-///
-/// Only for a process whose lifeline this is.
-unsafe fn await_end(lifeline: RawFd) {
-    let mut byte = 0_u8;
-    loop {
-        // SAFETY: there is room for one byte.
-        let count = unsafe { libc::read(lifeline, (&raw mut byte).cast(), 1) };
-        // SAFETY: the place of the error number is always valid.
-        let interrupted = count == -1 && unsafe { *libc::__errno_location() } == libc::EINTR;
-        if count != 1 && !interrupted {
-            return;
-        }
-    }
+fn await_end(lifeline: RawFd) {
+    // SAFETY: the file stays open as long as the guard lives.
+    let lifeline = unsafe { BorrowedFd::borrow_raw(lifeline) };
+    while matches!(read(lifeline, &mut [0_u8]), Ok(1) | Err(Errno::INTR)) {}
 }
