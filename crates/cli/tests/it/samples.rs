@@ -55,6 +55,8 @@ fn sent() -> (Lab, BTreeMap<&'static str, Vec<Value>>, f64) {
             call("write_file", json!({"path": "src/main.rs", "content": "one\n"})),
             call("edit_file", json!({"path": "src/main.rs", "old": "one", "new": "two"})),
             call("delete_file", json!({"path": "src/main.rs"})),
+            call("task", json!({"prompt": "Count the files in build"})),
+            json!({"content": "There is one."}),
             call("read_file", json!({"path": "build/main.o"})),
             json!({"content": "Done.", "usage": {"total_tokens": 340}}),
         ],
@@ -106,6 +108,7 @@ fn neutral(value: &Value, key: &str, lab: &Lab) -> Value {
     match value {
         Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), neutral(value, name, lab))).collect(),
         Value::Array(list) => list.iter().take(12).map(|value| neutral(value, key, lab)).collect(),
+        Value::String(_) if key == "agent_id" => "agent-1".into(),
         Value::Number(_) if DURATIONS.contains(&key) => json!(0.25),
         Value::String(text) if time.is_match(text) => TIME.into(),
         Value::String(_) if ["session_id", "sessionId", "id"].contains(&key) && !key.is_empty() => {
@@ -165,9 +168,8 @@ fn durations(value: &Value, most: f64, path: &str) {
 #[test]
 fn every_sample_has_the_keys_types_and_units_of_what_the_program_sends() {
     let (lab, seen, seconds) = sent();
-    let own = |kind: &EventKind| !matches!(kind, EventKind::SubagentStart | EventKind::SubagentStop);
     let mut recorded = serde_json::Map::new();
-    for kind in EventKind::all().filter(own) {
+    for kind in EventKind::all() {
         let sent = chosen(kind, &seen[kind.name()]).unwrap_or_else(|| panic!("{} never came", kind.name()));
         durations(sent, seconds, kind.name());
         let mut sample = neutral(sent, "", &lab);

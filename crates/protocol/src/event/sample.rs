@@ -1,11 +1,11 @@
 //! One event of each kind as a host really sent it: to try hooks on, and to show what they get.
 //!
 //! The samples were recorded from `ollm run`, `ollm chat` and a commit, with names, times and paths made neutral; a test of the
-//! program records them again and compares. Only the events of agents within agents are made up, because our host has none.
+//! program records them again and compares.
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Event, EventKind};
 
@@ -29,14 +29,7 @@ impl Event {
     pub fn sample_in(kind: EventKind, folder: &str) -> Event {
         let recorded = if folder == FOLDER { RECORDED.into() } else { moved(folder) };
         let mut recorded = object(serde_json::from_str(&recorded).unwrap_or_default());
-        let data = match kind {
-            EventKind::SubagentStart | EventKind::SubagentStop => {
-                let mut data = object(recorded.get("session_start").cloned().unwrap_or_default());
-                data.extend(object(json!({"agent_id": "agent-1", "agent_type": "reviewer"})));
-                data
-            }
-            kind => object(recorded.shift_remove(kind.name()).unwrap_or_default()),
-        };
+        let data = object(recorded.shift_remove(kind.name()).unwrap_or_default());
         Event { kind, data }
     }
 }
