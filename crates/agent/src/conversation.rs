@@ -94,6 +94,11 @@ impl Conversation {
         self.told = told;
     }
 
+    /// The guidance that the conversation begins with.
+    pub(crate) fn guidance(&self) -> Vec<Message> {
+        self.messages.iter().take_while(|message| is_guidance(message)).cloned().collect()
+    }
+
     /// The last few messages, none of them long.
     pub(crate) fn recent(&self, count: usize, longest: usize) -> Value {
         let from = self.messages.len().saturating_sub(count);

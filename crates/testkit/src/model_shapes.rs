@@ -46,7 +46,7 @@ pub fn python_extra_field(field: &str) -> ModelReply {
 
 /// llama-cpp-python, to a conversation that is too long: a stream without a word.
 pub fn python_empty() -> ModelReply {
-    ModelReply::bytes(b"data: [DONE]\n\n", 64, ModelReplyEnd::Whole)
+    ModelReply::bytes(b"", 64, ModelReplyEnd::Whole)
 }
 
 /// Ollama's answer, in fragments of `size` characters, with thoughts before it and these calls after it.

@@ -15,7 +15,7 @@ use crate::tool::task::Task;
 /// What kind of agent hooks hear of.
 pub(super) const TYPE: &str = "task";
 
-/// What a sub-agent is told beside the system prompt.
+/// What a sub-agent is told beside what the conversation begins with: the system prompt and the project's instructions.
 const GUIDANCE: &str = "You are a sub-agent. Do the one piece of work you are given, then answer with a short report of \
 what you found or did. Nobody can answer questions.";
 
@@ -29,7 +29,11 @@ impl Session<'_> {
         self.agents_begun += 1;
         let id = format!("{}-agent-{}", self.settings.session_id, self.agents_begun);
         self.emit(EventKind::SubagentStart, about(&id, [("prompt", task.prompt.as_str().into())]));
+        let guidance = self.talk.guidance();
         let begun = self.enter(&id);
+        for message in guidance {
+            self.push(message);
+        }
         let mut tally = Tally::new(&task.prompt, (self.ports.clock)());
         tally.subset = task.tools;
         let end = match self.stopping() {
@@ -64,8 +68,7 @@ impl Session<'_> {
 
     /// Works until the sub-agent has nothing more to do and no hook wants it to go on.
     fn do_task(&mut self, id: &str, prompt: &str, tally: &mut Tally) -> TurnEnd {
-        let guidance = [self.settings.system_prompt.clone(), GUIDANCE.to_owned()];
-        guidance.into_iter().filter(|text| !text.is_empty()).for_each(|text| self.push(Message::System(text)));
+        self.push(Message::System(GUIDANCE.to_owned()));
         self.flush();
         self.push(Message::User(prompt.to_owned()));
         let mut steps = self.settings.limits.model_calls;

@@ -16,7 +16,7 @@ fn a_sub_agent_has_a_conversation_of_its_own_and_reports() {
         task("count the files"),
         expecting(
             calls(&[("shell", json!({"command": "echo 3"}))]),
-            json!({"last": "count the files", "absent": "the whole story"}),
+            json!({"last": "count the files", "contains": ["be good", "You are a sub-agent"], "absent": "the whole story"}),
         ),
         expecting(text("there are three"), json!({"last": "3", "role": "tool"})),
         expecting(
@@ -131,7 +131,9 @@ fn guards_and_questions_apply_inside() {
     });
     assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
     assert!(!world.path("refused").exists() && !world.path("asked").exists());
-    assert_eq!(world.questions.lock().unwrap().len(), 1);
+    let questions = world.questions.lock().unwrap().clone();
+    assert_eq!(questions.len(), 1);
+    assert_eq!(questions[0].details["args"], json!({"path": "asked", "content": "x"}), "a file is named once");
     assert_eq!(world.data(EventKind::ApprovalRequest)[0]["agent_id"], "s1-agent-1");
 }
 
