@@ -229,7 +229,13 @@ impl Reader<'_> {
                 self.need(at, value::positive(at.node), POSITIVE).into_iter().for_each(|count| set(spec, count));
             }
             KeyKind::Choice(names, set) => self.choice(at, &names(), |name| set(spec, name)),
-            KeyKind::Section(keys, unknown) => self.section(keys, unknown, spec, at),
+            KeyKind::Section(keys, unknown) => {
+                // Without any of its keys it allows nothing, which is not the same as saying nothing.
+                if row.name == "permissions" {
+                    spec.permissions.get_or_insert_default();
+                }
+                self.section(keys, unknown, spec, at);
+            }
         }
     }
 
@@ -280,11 +286,6 @@ impl Reader<'_> {
             "source" | "sourcePath" | "extensionName" => {
                 let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");
                 self.warn(at, Part::Key, message, Some("remove it".to_owned()));
-            }
-            "permissions" => {
-                // Ignoring it would run the hook with more than it was given.
-                let help = "remove it; `limits` bounds what a hook may use, `env` and `passEnv` what it gets to see";
-                self.refuse(at, "this version cannot hold a hook to `permissions`", Some(help.to_owned()));
             }
             "hooks" => {
                 let help = "write `command` beside `matcher`, or put groups into a file of their own";

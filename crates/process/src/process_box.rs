@@ -4,7 +4,7 @@
 //! told is a matter of the platform.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 use crate::unix as platform;
@@ -26,6 +26,8 @@ pub struct BoxRules {
     pub whole: Vec<PathBuf>,
     /// Whether the network can be used.
     pub network: BoxNetwork,
+    /// A folder in which the box makes one of its own, writable, which goes with the box.
+    pub temporary: Option<PathBuf>,
     /// Whether the program shares a person's terminal: nothing can be typed there in their place then.
     pub terminal: bool,
 }
@@ -121,6 +123,11 @@ impl ProcessBox {
     /// What this kernel cannot hold of the rules.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The temporary folder of its own, if the rules ask for one.
+    pub fn temporary(&self) -> Option<&Path> {
+        self.inner.temporary()
     }
 
     /// Whether everything that it protects is still the same file as when it was made, and nothing was added.

@@ -182,7 +182,7 @@ impl Children {
         let spawned = self.spawn(&launcher, job, Instant::now(), Reaper::start);
         self.put_back(launcher);
         let (reaper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
-        Ok(Resident::new(reaper, pipes.ours, job.limits.grace))
+        Ok(Resident::new(reaper, pipes.ours, job))
     }
 
     /// Kills and reaps the descendants of jobs that left their group and that this process has adopted; says how many.

@@ -118,6 +118,10 @@ impl PlatformBox {
     pub(crate) fn is_current(&self) -> bool {
         match *self {}
     }
+
+    pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
+        match *self {}
+    }
 }
 
 /// This system adopts no descendants.

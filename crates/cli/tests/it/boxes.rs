@@ -10,6 +10,7 @@ use crate::agent::{call, lab, run, text};
 use crate::lab::{FOREVER, Lab, OLLM, Ran, finish};
 
 mod attackers;
+mod permissions;
 mod work;
 
 /// What must be the same afterwards, with its content.

@@ -181,6 +181,10 @@ impl PlatformBox {
     pub(crate) fn is_current(&self) -> bool {
         match *self {}
     }
+
+    pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
+        match *self {}
+    }
 }
 
 /// Starts programs through the standard library.
