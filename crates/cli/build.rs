@@ -4,11 +4,19 @@
 //!   `libgcc_s.so` takes a twentieth of an event.
 //! - The program lies at a fixed place. One that may lie anywhere has nineteen thousand pointers to mend before `main`,
 //!   on 130 pages that the kernel copies for it: a sixth of an event. The feature `pie` asks for that all the same.
+//! - The functions that an event runs lie side by side in a release. Scattered over the whole program they cost the kernel
+//!   eighty page faults more, an eighth of an event. `scripts/function-order.sh` writes the list of them; a function that
+//!   it does not name, or that is gone, stays where the linker puts it.
 
+use std::collections::BTreeSet;
 use std::env;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The functions that an event runs: a crate and the name of a section on each line.
+const FUNCTIONS: &str = "function-order.txt";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -20,7 +28,41 @@ fn main() {
         if env::var_os("CARGO_FEATURE_PIE").is_none() {
             println!("cargo:rustc-link-arg-bins=-no-pie");
         }
+        if is("PROFILE", "release") && is("CARGO_CFG_TARGET_ARCH", "x86_64") && has_usual_linker() {
+            let _ = order_functions();
+        }
     }
+}
+
+/// Other linkers than those of Rust and of GNU refuse such scripts.
+fn has_usual_linker() -> bool {
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link")
+}
+
+/// Writes the script by which the linker puts the functions of an event before all others.
+fn order_functions() -> Option<()> {
+    println!("cargo:rerun-if-changed={FUNCTIONS}");
+    let list = fs::read_to_string(FUNCTIONS).ok()?;
+    let folder = PathBuf::from(env::var_os("OUT_DIR")?);
+    // That profile makes one file of all crates.
+    let is_whole = folder.ancestors().nth(3)?.ends_with("dist");
+    let functions = list.lines().filter_map(|line| line.split_once(' '));
+    let (mut exact, mut similar) = (String::new(), BTreeSet::new());
+    for (part, function) in functions {
+        let files = if is_whole { "*".to_owned() } else { format!("*{part}-*") };
+        let _ = writeln!(exact, "{files}(.text.{function}*)");
+        // Names end with a number that depends on compiler and dependencies. Where it is another one, every function that is
+        // called the same in the same crate comes next.
+        if let Some((name, _)) = function.rsplit_once("17h") {
+            similar.insert(format!("{files}(.text.{name}17h*)\n"));
+        }
+    }
+    let similar: String = similar.into_iter().collect();
+    let script = folder.join("function-order.ld");
+    fs::write(&script, format!("SECTIONS {{ .text.event : {{\n{exact}{similar}}} }} INSERT BEFORE .text;\n")).ok()?;
+    println!("cargo:rustc-link-arg-bins=-T{}", script.display());
+    Some(())
 }
 
 /// The linker looks for `libgcc_s` here first, and finds a script that names the static library.

@@ -460,9 +460,9 @@ fn without_standard_streams_the_answer_goes_nowhere() {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_an_error_and_not_our_death() {
+fn an_answer_that_nobody_reads_is_not_our_death() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let status = Lab::new().ollm(&["hook", "run", "before_tool"]).stdout(writer).status().unwrap();
-    assert_eq!(status.code(), Some(5));
+    assert_eq!(status.code(), Some(0));
 }

@@ -279,3 +279,18 @@ fn every_file_that_the_architecture_names_exists() {
         assert!(place.is_file(), "{file}");
     }
 }
+
+#[test]
+fn the_function_order_names_functions_of_crates_that_are_in_the_program() {
+    let list = fs::read_to_string(root().join("crates/cli/function-order.txt")).unwrap();
+    let graph = dependencies();
+    let crates: BTreeSet<String> = closure("ollm", &graph)
+        .into_iter()
+        .chain(["ollm", "alloc", "compiler_builtins", "core", "std"])
+        .map(|package| package.replace('-', "_"))
+        .collect();
+    let is_known = |line: &&str| line.split_once(' ').is_some_and(|(found, _)| crates.contains(found));
+    let unknown: Vec<&str> = list.lines().filter(|line| !is_known(line)).collect();
+    assert_eq!(unknown, Vec::<&str>::new(), "scripts/function-order.sh writes the list anew");
+    assert!(list.contains("ollm_catalog4load8load_for"), "the load of every event is not in it");
+}

@@ -1,7 +1,8 @@
 //! What Linux needs beyond safe system calls; the only unsafe code of the project.
 //!
 //! * `entry` starts the program, and `spawn` makes a process that borrows our memory until it becomes the program.
-//! * `guard` starts a process that outlives us and kills what we left behind; `guard_main` is what it runs.
+//! * `guard` has a process that outlives us and kills what we left behind; `guard_process` starts it, `guard_main` is what
+//!   it runs.
 //! * `reaper` starts a process between us and a long-running program; `reaper_main` is what it runs.
 //! * `reaper_protocol` has the messages between a reaper and us, `kill_children` kills its children; both are safe code.
 //! * `mark` makes the environment entry that identifies descendants, `kill_marked` kills its bearers; both are safe code.
@@ -31,6 +32,7 @@ mod entry;
 mod files;
 mod guard;
 mod guard_main;
+mod guard_process;
 mod held_signals;
 mod kill_children;
 mod kill_marked;
@@ -61,7 +63,8 @@ pub(super) use self::adopted::{kill_adopted, reap_adopted};
 pub(super) use self::attached::{PassedSignals, await_end};
 #[cfg(target_env = "gnu")]
 pub use self::entry::run_program;
-pub(super) use self::guard::{Guard, GuardMemory, Slot, idle_guards};
+pub(super) use self::guard::{Guard, Slot, idle_guards};
+pub(super) use self::guard_process::GuardMemory;
 pub(super) use self::held_signals::HeldSignals;
 pub(crate) use self::platform_box::PlatformBox;
 pub(super) use self::reaper::Reaper;

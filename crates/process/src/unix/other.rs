@@ -27,6 +27,13 @@ pub(super) enum GuardMemory {
     Shared,
 }
 
+/// Stands for what the guard of the Linux twin begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardMemory {
+    Own,
+    Shared,
+}
+
 /// No guard: groups outlive us if we are killed.
 #[derive(Debug)]
 pub(super) struct Guard;

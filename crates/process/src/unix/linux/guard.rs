@@ -13,23 +13,20 @@
 use std::ffi::OsStr;
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libc::{c_int, pid_t};
+use libc::pid_t;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
 use super::adopted::adopt_if_wanted;
-use super::files::knows_close_range;
-use super::guard_main::{GuardContext, guard_main};
+use super::guard_process::{GuardMemory, GuardProcess, SharedParts};
 use super::mark::{self, Mark};
-use super::memory::{Map, Stack};
-use super::signals::BlockedSignals;
+use super::memory::Map;
 use crate::unix::lock;
 use crate::unix::pipes::clear_of_stdio;
 
@@ -151,65 +148,6 @@ impl Guard {
             thread::sleep(ASKING);
         }
         false
-    }
-}
-
-/// The process that waits for our end.
-#[derive(Debug)]
-struct GuardProcess {
-    pid: pid_t,
-    /// What it uses of our memory, where it has none of its own.
-    shared: Option<SharedParts>,
-}
-
-/// What a guard without memory of its own uses until it has ended.
-#[derive(Debug)]
-struct SharedParts {
-    _stack: Stack,
-    _context: Box<GuardContext>,
-    /// The end of the lifeline for its successor.
-    theirs: OwnedFd,
-}
-
-impl GuardProcess {
-    fn start(memory: GuardMemory, table: &SharedTable, mark: Mark, theirs: OwnedFd) -> io::Result<Self> {
-        // Without that call it would have to close files one by one, and failures would change our error number.
-        let shares = memory == GuardMemory::Shared && knows_close_range();
-        let lifeline = theirs.as_raw_fd();
-        let (stack, context) = (Stack::new()?, Box::new(GuardContext { table, mark, lifeline, shares }));
-        let flags = if shares { libc::CLONE_VM } else { 0 };
-        let blocked = BlockedSignals::all();
-        // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
-        // runs on its own copy of the stack and of the context. With it, both stay until it has ended, and so does the
-        // table; nobody else runs on that stack. `guard_main` only makes system calls, and changes nothing of ours.
-        let pid = unsafe {
-            libc::clone(guard_main, stack.top(), flags, ptr::from_ref::<GuardContext>(&context).cast_mut().cast())
-        };
-        let failure = io::Error::last_os_error();
-        drop(blocked);
-        if pid == -1 {
-            return Err(failure);
-        }
-        Ok(Self { pid, shared: shares.then_some(SharedParts { _stack: stack, _context: context, theirs }) })
-    }
-
-    /// Kills the guard itself, and waits for its end.
-    fn kill(&self) {
-        // SAFETY: the guard is our child and not reaped before the next line, so its number is its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        self.reap(0);
-    }
-
-    /// Whether the guard has ended. Its number stays its own until it is reaped here.
-    fn reap(&self, options: c_int) -> bool {
-        loop {
-            // SAFETY: no status is asked for.
-            match unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL | options) } {
-                0 => return false,
-                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                _ => return true,
-            }
-        }
     }
 }
 
@@ -353,6 +291,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
     use std::os::unix::process::CommandExt;
 
     use super::*;
