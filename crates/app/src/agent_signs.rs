@@ -51,7 +51,7 @@ pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
     let sign = variable.map(|name| format!("{name} is set")).or_else(|| ancestor(Path::new("/proc")));
     sign.map_or(Ok(()), |sign| {
         Err(AppError::new(ErrorKind::Untrusted, format!("an agent may not {what}: {sign}"))
-            .hint("run this command yourself, in a terminal that no agent controls"))
+            .hint("run this command yourself, in a terminal that no agent controls: outside of an editor that has one"))
     })
 }
 

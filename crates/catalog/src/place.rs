@@ -56,6 +56,24 @@ impl Places {
         Places { project, enclosing, ..self.clone() }
     }
 
+    /// The same with the projects that another folder is in: approved hooks of those run as well.
+    ///
+    /// A project in which our own folder lies is left out: it could approve itself.
+    #[must_use]
+    pub fn also_in(&self, folder: &Path) -> Places {
+        let is_new = |project: &PathBuf| {
+            let holds_us = self.home.starts_with(project) && self.user_home.as_deref() != Some(project);
+            !holds_us && !self.projects().any(|known| same_place(known, project))
+        };
+        let mut found: Vec<PathBuf> = find_projects(folder, &self.home).into_iter().filter(is_new).rev().collect();
+        let mut places = self.clone();
+        if places.project.is_none() {
+            places.project = found.pop();
+        }
+        places.enclosing.extend(found);
+        places
+    }
+
     /// The same without any project.
     #[must_use]
     pub fn users_own(&self) -> Places {

@@ -97,6 +97,10 @@ fn context<'a>(
     let mut context = AppContext::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
     context.program = std::env::current_exe().ok();
     context.places.policy = Some(PolicyFile::of_system());
+    // An agent may have been started elsewhere than where it works now.
+    if let Some(told) = told.filter(|told| told.is_absolute() && **told != context.cwd && told.is_dir()) {
+        context.places = context.places.also_in(told);
+    }
     // An agent that could loosen a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);

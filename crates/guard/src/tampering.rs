@@ -5,7 +5,7 @@ mod protected;
 mod repository;
 mod roots;
 mod search;
-mod tool;
+pub(crate) mod tool;
 mod watch;
 
 use std::{

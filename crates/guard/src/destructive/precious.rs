@@ -228,6 +228,14 @@ impl Precious {
         self.paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
 
+    /// Whether it is a file whose content is one of the user's secrets, not what people edit or publish beside them.
+    pub(super) fn holds_secret(&self, target: &Field, place: &Place) -> bool {
+        let name = path::base_name(&target.text);
+        let edited = matches!(&*name, "config" | "gpg.conf" | "gpg-agent.conf") || name.starts_with("authorized_keys");
+        let secret = !edited && !name.ends_with(".pub") && self.is_secret(target, place);
+        secret && self.paths(target, place).iter().any(|path| !path.ends_with(".ssh") && !path.ends_with(".gnupg"))
+    }
+
     /// Whether it is one of the files that decide who may log in.
     pub(super) fn is_key(&self, target: &Field, place: &Place) -> bool {
         if target.open() || self.is_ordinary(target, place) {

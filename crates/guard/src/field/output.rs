@@ -27,7 +27,10 @@ impl<'a> Expander<'a> {
         }
         let values = match self.variables.affords(1).then(|| self.output_texts(list, far)) {
             Some(Some(texts)) => Values::Texts(texts),
-            Some(None) => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+            Some(None) => match self.known_text(list, far) {
+                Some(text) => Values::Texts(vec![text]),
+                None => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+            },
             None => Values::Unknown,
         };
         let values = Rc::new(values);

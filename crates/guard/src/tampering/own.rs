@@ -60,9 +60,14 @@ fn by_another_name(run: &Run) -> Option<Finding> {
     if (run.program.arguments, run.program.files) != (Arguments::MayRun, Files::MayWrite) {
         return None;
     }
+    if removes_us(run) || loosens_agent(run) {
+        return Some(Finding::ask(format!("{REASON}: {}", run.shown())));
+    }
     let words = words(run);
     let (noun, verb) = (words.first()?, words.get(1));
-    let ours = VERBS.iter().filter(|(ours, _)| is(noun, ours)).any(|(noun, verbs)| {
+    // Other agents have hooks of their own.
+    let is_noun = |ours: &str| is(noun, ours) || noun.text.strip_suffix('s').is_some_and(|noun| noun == ours);
+    let ours = VERBS.iter().filter(|(ours, _)| is_noun(ours)).any(|(noun, verbs)| {
         let Some(verb) = verb else { return false };
         match (*noun, verbs) {
             // Many programs have one; ours are named by their keys.
@@ -74,6 +79,24 @@ fn by_another_name(run: &Run) -> Option<Finding> {
     (ours || run.args.iter().any(sets_hooks)).then(|| {
         Finding::ask(format!("{REASON}, and {} may be a copy of ollm, or an agent: {}", run.name, run.shown()))
     })
+}
+
+/// Whether a package manager takes our program away.
+fn removes_us(run: &Run) -> bool {
+    const REMOVALS: &[&str] =
+        &["-R", "-e", "-r", "delete", "erase", "purge", "remove", "rm", "un", "uninstall", "unlink"];
+    let removes = |arg: &Field| REMOVALS.contains(&arg.text.as_str());
+    run.args.iter().any(removes) && run.args.iter().any(|arg| is(arg, "ollm"))
+}
+
+/// Whether another agent is started with less to guard it.
+fn loosens_agent(run: &Run) -> bool {
+    let is_agent = || AGENTS.iter().any(|agent| agent.home.programs.contains(&run.name.as_str()));
+    let loosens = |arg: &Field| {
+        let text = arg.text.to_ascii_lowercase();
+        text.starts_with("--dangerously") || text.contains("hook") && text.contains(['{', '='])
+    };
+    run.args.iter().any(loosens) && is_agent()
 }
 
 /// The first words that are neither options nor their values (`--set KEY=VALUE`), any number of which may come first.
@@ -94,7 +117,8 @@ fn sets_hooks(arg: &Field) -> bool {
 /// Whether a word is one of our settings that decide what runs.
 fn is_key(word: &Field) -> bool {
     const SECTIONS: &[&str] = &["extensions", "hooks", "mcp"];
-    word.open() || word.text.split_once('.').is_some_and(|(section, _)| SECTIONS.contains(&section))
+    let section = word.text.split('.').next().unwrap_or_default();
+    word.open() || SECTIONS.contains(&section)
 }
 
 /// Whether a program only looks at a file, and puts its content nowhere.

@@ -23,7 +23,8 @@ impl<'a> Tests<'a> {
     /// Of a search, where this is protected.
     pub(super) fn of(search: &'a Found, roots: &Roots) -> Tests<'a> {
         /// In a protected folder there are files like these.
-        const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
+        const USUAL: &[&str] =
+            &["config.json", "config.toml", "config.yaml", "hook.sh", "hook.yaml", "pre-commit", "trusted-hooks.json"];
         let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let mut wanted = patterns(&search.wanted);
         let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));

@@ -167,9 +167,10 @@ impl Walker {
             _ => {
                 self.run_written(fields, feed, depth);
                 let program = Program::of(&name);
-                if program::runs_its_input(&name) && is_fed_code(args, feed) {
+                if program::runs_its_input(&name) && (is_fed_code(args, feed) || is_given_code(args)) {
                     self.unclear(format!("an interpreter runs whatever it is fed: {}", show(fields)));
                 }
+                self.run_tasks(&name, depth);
                 self.guess_by(program, &name, fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
                 if self.guesses == 0 || !is_idle(program, fields) {
@@ -335,6 +336,13 @@ fn is_fed_code(args: &[Field], feed: &Feed) -> bool {
         Some(file) => is_stream(file, feed) && (piped || file.text.starts_with("/dev/fd/")),
         None => piped && args.is_empty(),
     }
+}
+
+/// Whether all of the code in the arguments of an interpreter comes from another command.
+fn is_given_code(args: &[Field]) -> bool {
+    let is_code = |option: &Field| matches!(option.text.as_str(), "-c" | "-e" | "-r" | "--eval");
+    let is_unseen = |code: &Field| code.open() && code.text.is_empty() && code.hollow.is_none();
+    args.windows(2).any(|pair| matches!(pair, [option, code] if is_code(option) && is_unseen(code)))
 }
 
 /// Whether `command` only asks where a program is.

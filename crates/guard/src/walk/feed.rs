@@ -97,6 +97,19 @@ impl<'a> Expander<'a> {
         })
     }
 
+    /// What a program prints that is given a text to print: `cat <<EOF`.
+    pub(crate) fn known_text(&self, list: &'a List, far: usize) -> Option<String> {
+        let [step] = list.as_slice() else { return None };
+        let [command] = step.pipeline.as_slice() else { return None };
+        if command.redirects.is_empty() || far >= FARTHEST {
+            return None;
+        }
+        match self.output_of(command, Feed::Nothing, far + 1) {
+            Feed::Text(Some(text)) => Some(text.trim_end_matches('\n').to_owned()),
+            _ => None,
+        }
+    }
+
     /// Whether all that a list prints is known.
     pub(crate) fn prints_known_text(&self, list: &'a List, far: usize) -> bool {
         far < FARTHEST && self.printed_by(list, far + 1).all(|feed| matches!(feed, Feed::Text(Some(_))))

@@ -16,7 +16,7 @@ use crate::{
 const DOES: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
     "unlink", "remove", "fs.rm(", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "\"|", "'|",
+    "passthru", "proc_open", "eval", "cmd(", "\"|", "'|",
 ];
 
 /// Calls that take away a folder with all that is in it.
@@ -46,7 +46,7 @@ const HOMES: &[&str] = &[
 const CLIENT_DOES: &[&str] = &["from program", "to program", "system", "shell"];
 
 /// What editors and clients write before a command: `:silent !rm …`, `\! rm …`, `.shell rm …`.
-const ESCAPES: &[&str] = &["call", "execute", "r", "read", "shell", "silent", "silent!", "system"];
+const ESCAPES: &[&str] = &["call", "exec", "execute", "r", "read", "shell", "silent", "silent!", "spawn", "system"];
 
 impl Walker {
     /// What code of another language may run.
@@ -118,7 +118,8 @@ impl Walker {
                 self.guess_text(command, depth);
             }
         } else if !program::is_filter(name) {
-            for command in std::iter::once(code).chain(code.lines().skip(1)).filter_map(escaped) {
+            let lines = code.split(['\n', ';']).skip(1).map(str::trim_start);
+            for command in std::iter::once(code).chain(lines).filter_map(escaped) {
                 self.guess_text(command, depth);
             }
         }
