@@ -46,15 +46,6 @@ const ASKING: Duration = Duration::from_micros(500);
 /// has to know what other `Children` started.
 static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
 
-/// Whose memory a guard begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::unix) enum GuardMemory {
-    /// A copy of ours.
-    Own,
-    /// Ours, until [`Guard::separate`].
-    Shared,
-}
-
 /// A running guard. Dropped, it kills the processes that are left, and then ends.
 #[derive(Debug)]
 pub(in crate::unix) struct Guard {
