@@ -42,8 +42,17 @@ impl Squeeze {
     }
 }
 
-/// The longest summary.
-const LONGEST_SUMMARY: usize = 4 << 10;
+/// How a summary of earlier messages begins.
+pub(crate) const SUMMARY: &str = "[Summary of earlier messages]";
+/// The longest list of what the person had asked.
+const LONGEST_LIST: usize = 4 << 10;
+
+/// What happens to results that the model has not read yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Spared,
+    Cut,
+}
 
 impl Conversation {
     pub(crate) fn new(messages: Vec<Message>) -> Conversation {
@@ -85,6 +94,11 @@ impl Conversation {
         self.told = told;
     }
 
+    /// The guidance that the conversation begins with.
+    pub(crate) fn guidance(&self) -> Vec<Message> {
+        self.messages.iter().take_while(|message| is_guidance(message)).cloned().collect()
+    }
+
     /// The last few messages, none of them long.
     pub(crate) fn recent(&self, count: usize, longest: usize) -> Value {
         let from = self.messages.len().saturating_sub(count);
@@ -104,15 +118,16 @@ impl Conversation {
         self.size = self.messages.iter().chain(&self.pending).map(Message::size).sum();
     }
 
-    /// How the conversation can be made to fit into half of `most` bytes; nothing if no message can go.
+    /// How the conversation can be made shorter so that about `most` bytes of it stay as they are; nothing if no message
+    /// can go. The summary is still to be written.
     pub(crate) fn squeeze(&self, most: usize) -> Option<Squeeze> {
-        let head = self.messages.iter().take_while(|message| matches!(message, Message::System(_))).count();
+        let head = self.messages.iter().take_while(|message| is_guidance(message)).count();
         let rest = self.messages.get(head..).unwrap_or_default();
         let mut size = 0;
         let mut tail = 0;
         for (at, message) in rest.iter().rev().enumerate() {
             size += message.size();
-            if size > most / 2 && tail > 0 {
+            if size > most && tail > 0 {
                 break;
             }
             // A result without its call is no conversation.
@@ -120,22 +135,39 @@ impl Conversation {
                 tail = at + 1;
             }
         }
-        let dropped = rest.get(..rest.len() - tail).filter(|dropped| !dropped.is_empty())?;
-        Some(Squeeze { head, tail, summary: summary(dropped) })
+        let squeeze = Squeeze { head, tail, summary: String::new() };
+        let dropped = self.dropped(&squeeze);
+        // Only what does not survive makes room.
+        (dropped.len() > survivors(dropped, self.kept(&squeeze)).len()).then_some(squeeze)
     }
 
-    /// Drops what a squeeze drops.
+    /// The messages that a squeeze takes out.
+    pub(crate) fn dropped(&self, squeeze: &Squeeze) -> &[Message] {
+        let from = self.messages.len().saturating_sub(squeeze.tail).max(squeeze.head);
+        self.messages.get(squeeze.head..from).unwrap_or_default()
+    }
+
+    fn kept(&self, squeeze: &Squeeze) -> &[Message] {
+        self.messages.get(self.messages.len().saturating_sub(squeeze.tail)..).unwrap_or_default()
+    }
+
+    /// Puts the summary in the place of what a squeeze takes out. Guidance, what hooks said, and the present prompt stay.
     pub(crate) fn apply(&mut self, squeeze: &Squeeze) {
+        let mut put = survivors(self.dropped(squeeze), self.kept(squeeze));
+        let at = put.iter().take_while(|message| is_guidance(message)).count();
+        put.insert(at, Message::System(format!("{SUMMARY} {}", squeeze.summary)));
         let from = self.messages.len().saturating_sub(squeeze.tail).max(squeeze.head);
         if squeeze.head <= from && from <= self.messages.len() {
-            self.messages.splice(squeeze.head..from, [Message::System(squeeze.summary.clone())]);
+            self.messages.splice(squeeze.head..from, put);
         }
         self.count();
     }
 
-    /// Cuts results that are longer than `most` bytes.
-    pub(crate) fn shorten(&mut self, most: usize) {
-        for message in &mut self.messages {
+    /// Cuts results that are longer than `most` bytes. Those that the model has not read yet are spared where `unread` says so.
+    pub(crate) fn shorten(&mut self, most: usize, unread: Unread) {
+        let pending = self.messages.iter().rev().take_while(|message| matches!(message, Message::Tool { .. })).count();
+        let read = self.messages.len() - if unread == Unread::Spared { pending } else { 0 };
+        for message in self.messages.iter_mut().take(read) {
             if let Message::Tool { content, .. } = message
                 && content.len() > most
             {
@@ -174,8 +206,28 @@ fn lost((call_id, name): (String, String)) -> Message {
     Message::Tool { call_id, name, content: "[no result: the session ended before the call did]".to_owned() }
 }
 
-/// What the person asked for in the messages that go.
-fn summary(dropped: &[Message]) -> String {
+/// Whether a message guides the model: the system prompt, and what hooks said. A summary is none.
+fn is_guidance(message: &Message) -> bool {
+    matches!(message, Message::System(text) if !text.starts_with(SUMMARY))
+}
+
+/// What stays of the messages that go: guidance, each text once, and the present prompt where `kept` has none.
+fn survivors(dropped: &[Message], kept: &[Message]) -> Vec<Message> {
+    let mut staying: Vec<Message> = Vec::new();
+    for message in dropped.iter().filter(|message| is_guidance(message)) {
+        if !staying.contains(message) && !kept.contains(message) {
+            staying.push(message.clone());
+        }
+    }
+    let is_prompt = |message: &&Message| matches!(message, Message::User(_));
+    if !kept.iter().any(|message| is_prompt(&message)) {
+        staying.extend(dropped.iter().rev().find(is_prompt).cloned());
+    }
+    staying
+}
+
+/// What the person asked for in the messages that go, for when no model can sum them up.
+pub(crate) fn wishes(dropped: &[Message]) -> String {
     let prompts: Vec<String> = dropped
         .iter()
         .filter(|message| matches!(message, Message::User(_)))
@@ -186,13 +238,13 @@ fn summary(dropped: &[Message]) -> String {
     let mut size = 0;
     for prompt in prompts.iter().rev() {
         size += prompt.len() + 1;
-        if size > LONGEST_SUMMARY {
+        if size > LONGEST_LIST {
             break;
         }
         kept.push(prompt);
     }
     kept.reverse();
-    let note = format!("[{} earlier messages were left out to make room.]", dropped.len());
+    let note = format!("{} messages were left out to make room.", dropped.len());
     if kept.is_empty() { note } else { format!("{note} In them the person asked:\n{}", kept.join("\n")) }
 }
 
@@ -200,6 +252,7 @@ fn summary(dropped: &[Message]) -> String {
 mod tests {
     use super::*;
     use crate::message::{Arguments, Call};
+    use proptest::prelude::*;
 
     fn assistant(ids: &[&str]) -> Message {
         let call = |id: &&str| Call { id: (*id).into(), name: "x".into(), arguments: Arguments::parse("{}") };
@@ -222,20 +275,86 @@ mod tests {
         Conversation::new(messages)
     }
 
+    /// A squeeze with its summary.
+    fn summed_up(talk: &Conversation, most: usize) -> Option<Squeeze> {
+        let squeeze = talk.squeeze(most)?;
+        let summary = wishes(talk.dropped(&squeeze));
+        Some(Squeeze { summary, ..squeeze })
+    }
+
     #[test]
     fn a_shorter_conversation_fits_and_is_whole() {
-        for most in [100, 500, 1000, 3000] {
+        for most in [100, 500, 1000, 2500] {
             let mut talk = talk();
-            let squeeze = talk.squeeze(most).unwrap();
+            let squeeze = summed_up(&talk, most).unwrap();
             talk.apply(&squeeze);
             assert_eq!(talk.messages[0], Message::System("be good".into()));
             assert!(talk.messages[1].content().contains("asked:\n- wish 0"), "{:?}", talk.messages[1]);
-            assert!(talk.size() <= most / 2 + LONGEST_SUMMARY + 600, "{most}: {}", talk.size());
+            assert!(talk.size() <= most + 1000, "{most}: {}", talk.size());
             let before = talk.messages.clone();
             talk.mend();
             assert_eq!(talk.size(), Conversation::new(talk.messages.clone()).size());
             assert_eq!(talk.messages, before, "{most}: no call without result, no result without call");
             assert_eq!(Squeeze::from_json(&squeeze.to_json()), Some(squeeze));
+        }
+    }
+
+    /// One exchange: a prompt, what hooks said around it, calls with their results, and perhaps an answer.
+    fn exchange() -> impl Strategy<Value = Vec<Message>> {
+        let note = || prop::option::of("[a-c]{1,40}");
+        (note(), "[a-z ]{1,200}", note(), prop::collection::vec("[a-z]{0,300}", 0..4), note(), any::<bool>()).prop_map(
+            |(before, prompt, after, results, between, ends)| {
+                let note = |text: Option<String>| text.map(|text| Message::System(format!("hook {text}")));
+                let mut messages: Vec<Message> = note(before).into_iter().collect();
+                messages.push(Message::User(prompt));
+                messages.extend(note(after));
+                for (at, result) in results.into_iter().enumerate() {
+                    messages.push(assistant(&[&at.to_string()]));
+                    messages.push(Message::Tool { call_id: at.to_string(), name: "x".into(), content: result });
+                }
+                messages.extend(note(between));
+                if ends {
+                    messages.push(assistant(&[]));
+                }
+                messages
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+        #[test]
+        fn what_must_survive_a_compression_survives_and_the_rest_makes_room(
+            exchanges in prop::collection::vec(exchange(), 1..12),
+            most in 0usize..3000,
+            again in 0usize..3000,
+        ) {
+            let system = Message::System("be good".into());
+            let messages: Vec<Message> = std::iter::once(system.clone()).chain(exchanges.concat()).collect();
+            let notes: Vec<Message> = messages.iter().filter(|message| is_guidance(message)).cloned().collect();
+            let prompt = messages.iter().rev().find(|message| matches!(message, Message::User(_))).cloned().unwrap();
+            let unread: Vec<Message> =
+                messages.iter().rev().take_while(|message| matches!(message, Message::Tool { .. })).cloned().collect();
+            let mut talk = Conversation::new(messages);
+            for most in [most, again] {
+                let before = (talk.size(), talk.messages.len());
+                let Some(squeeze) = talk.squeeze(most) else { continue };
+                let squeeze = Squeeze { summary: "in short".into(), ..squeeze };
+                talk.apply(&squeeze);
+                prop_assert_eq!(talk.messages.first(), Some(&system));
+                prop_assert!(notes.iter().all(|note| talk.messages.contains(note)), "what hooks said stays");
+                prop_assert!(talk.messages.contains(&prompt), "the present prompt stays");
+                let end: Vec<Message> = talk.messages.iter().rev().take(unread.len()).cloned().collect();
+                prop_assert_eq!(&end, &unread, "results that nobody has read stay");
+                let summaries = talk.messages.iter().filter(|message| message.content().starts_with(SUMMARY)).count();
+                prop_assert_eq!(summaries, 1);
+                prop_assert!(talk.messages.len() <= before.1);
+                prop_assert!(talk.size() <= before.0 + SUMMARY.len() + " in short".len());
+                let whole = talk.messages.clone();
+                talk.mend();
+                prop_assert_eq!(&talk.messages, &whole, "no call without result, no result without call");
+            }
         }
     }
 
@@ -250,8 +369,8 @@ mod tests {
             |talk| talk.push(Message::User("more".into())),
             |talk| talk.wait(Message::System("a hook's word".into())),
             |talk| talk.take_pending().into_iter().for_each(|message| talk.push(message)),
-            |talk| talk.shorten(10),
-            |talk| talk.apply(&talk.squeeze(1000).unwrap()),
+            |talk| talk.shorten(10, Unread::Spared),
+            |talk| talk.apply(&talk.squeeze(500).unwrap()),
             Conversation::mend,
         ];
         for (at, change) in changes.into_iter().enumerate() {

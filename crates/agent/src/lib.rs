@@ -15,17 +15,20 @@
 //! # The order of events
 //!
 //! ```text
-//! session      = session_start, { turn | user_triggered | custom }, session_end
+//! session      = session_start, { turn | user_triggered | custom | pre_compress, [ post_compress ] }, session_end
 //! turn         = before_agent, work, after_agent, { work, after_agent }
 //! work         = { [ context_overflow, pre_compress, [ post_compress ] ],
 //!                  before_tool_selection, before_model, after_model, { call } }
-//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted ], after_tool
+//!                a question that was too long is asked once more, in a shorter conversation
+//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted | subagent ], after_tool
+//! subagent     = subagent_start, work, subagent_stop, { work, subagent_stop }
 //! ```
 //!
 //! What a hook refuses does not happen and has no end: a refused session has no session_end, a refused prompt no
 //! after_agent, a refused question no after_model, a refused call no after_tool. Everything else that begins ends, also
 //! when it fails or is interrupted. `notification` and `error` come in between, wherever something is shown or goes
-//! wrong; what the hooks of a notification say never causes another one. Where hooks leave a decision to a person,
+//! wrong: a tool, a hook or a server that failed is one error each. What the hooks of a notification say never causes another
+//! one, and a failed hook of `error` or `notification` is only shown. Where hooks leave a decision to a person,
 //! approval_request comes before the question.
 //!
 //! # What decisions do
@@ -70,7 +73,9 @@
 struct Readme;
 
 mod cancel;
+mod context;
 mod conversation;
+mod instructions;
 mod message;
 mod port;
 mod provider;
@@ -85,17 +90,21 @@ mod workspace;
 pub use cancel::Cancel;
 pub use message::{Arguments, Call, Message};
 pub use port::{
-    Approve, Clock, Consent, Decision, Events, HookNote, News, NobodyAsked, Order, Request, Show, ToolSource, Unseen,
+    Approve, Clock, Consent, Decision, Events, Failure, HookNote, News, NobodyAsked, Order, Request, ShellBox, Show,
+    ToolSource, Unseen,
 };
+pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;
-pub use provider::ollama::{models, ollama_url};
+pub use provider::ollama::{ModelDetails, ModelEntry, Ollama, PullProgress, ollama_url};
 pub use provider::openai::OpenAi;
+pub use provider::protocol::Connection;
 pub use provider::record::Record;
 pub use provider::replay::Replay;
-pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
-pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
-pub use settings::{Approval, Limits, Settings};
+pub use provider::responses::Responses;
+pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
+pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
+pub use settings::{Approval, Limits, Settings, UserData};
 pub use time::{iso, session_id};
-pub use tool::ShellSettings;
+pub use tool::{ShellSettings, unified_diff};
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

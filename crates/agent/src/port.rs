@@ -1,7 +1,9 @@
 //! What the host needs of the world: hooks, a person, a display, more tools, a clock. Whoever embeds it plugs them in.
 
+use std::fmt::Debug;
 use std::time::SystemTime;
 
+use ollm_process::{Children, Job, Outcome};
 use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +43,17 @@ pub struct Decision {
     pub prompts: Vec<HookNote>,
     /// What the hooks passed on among themselves.
     pub data: Map<String, Value>,
+    /// The hooks that failed.
+    pub failures: Vec<Failure>,
+}
+
+/// A hook, a server or something else that failed by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// What failed and why, for people; it names the hook or server and the extension it belongs to.
+    pub message: String,
+    /// What the failed program wrote before its end, where that is more than the message says.
+    pub stack: Option<String>,
 }
 
 /// Something a hook said.
@@ -82,6 +95,11 @@ pub trait ToolSource: Send + Sync {
         false
     }
 
+    /// What failed among those who do the work since this was last asked, each once.
+    fn failures(&self) -> Vec<Failure> {
+        Vec::new()
+    }
+
     /// Calls one of them, or one that is recalled. A failure is a result; the call should end soon after its token is set.
     fn call(&self, order: &Order) -> ToolResult;
 }
@@ -96,6 +114,12 @@ pub struct Order {
     pub cancel: Cancel,
     /// Takes news about how far the call is.
     pub progress: Box<dyn Fn(&str) + Send>,
+}
+
+/// Runs shell commands where they cannot change what must not change. Without one they run as any other program.
+pub trait ShellBox: Debug + Send + Sync {
+    /// Runs a job to its end, or until `stop` says so; with the outcome comes what the model and the person should know.
+    fn run(&self, children: &Children, job: Job, stop: &dyn Fn() -> bool) -> (Outcome, Vec<String>);
 }
 
 /// Somebody who can be asked whether something may happen.
@@ -153,6 +177,13 @@ pub trait Show: Send {
 pub enum News<'a> {
     /// The next words of the model.
     Text(&'a str),
+    /// The next thoughts of the model, which are no part of its answer.
+    Thought(&'a str),
+    /// The model has been silent for this long.
+    Waiting {
+        /// In seconds.
+        seconds: u64,
+    },
     /// The model has finished an answer.
     Answered {
         /// The whole text.
@@ -193,6 +224,8 @@ pub enum News<'a> {
         event: EventKind,
         /// The tool, for a tool call.
         tool: Option<&'a str>,
+        /// What the tool was to be given.
+        args: Option<&'a Map<String, Value>>,
         /// The hook.
         hook: &'a str,
         /// Its reason.
@@ -213,14 +246,16 @@ impl News<'_> {
     pub fn to_json(&self) -> Value {
         match self {
             News::Text(text) => json!({"type": "text", "text": text}),
+            News::Thought(text) => json!({"type": "thought", "text": text}),
+            News::Waiting { seconds } => json!({"type": "waiting", "seconds": seconds}),
             News::Answered { content } => json!({"type": "answer", "content": content}),
             News::Calling { id, name, args } => json!({"type": "call", "id": id, "name": name, "args": args}),
             News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
             News::Called { id, name, result, failed, diff } => {
                 json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
             }
-            News::Refused { event, tool, hook, reason } => {
-                json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
+            News::Refused { event, tool, args, hook, reason } => {
+                json!({"type": "refused", "event": event.name(), "tool": tool, "args": args, "hook": hook, "reason": reason})
             }
             News::Note(HookNote { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
             News::System(text) => json!({"type": "system", "text": text}),

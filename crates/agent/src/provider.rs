@@ -1,6 +1,7 @@
 //! Who answers: the port to a model, and how one is named on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ollm_protocol::Tool;
 use serde_json::{Value, json};
@@ -8,12 +9,23 @@ use serde_json::{Value, json};
 use crate::cancel::Cancel;
 use crate::message::{Call, Message};
 
+pub(crate) mod anthropic;
+mod client;
+mod draft;
 pub(crate) mod http;
+mod lines;
 pub(crate) mod ollama;
 pub(crate) mod openai;
+pub(crate) mod protocol;
 pub(crate) mod record;
+mod refusal;
 pub(crate) mod replay;
-pub(crate) mod sse;
+pub(crate) mod responses;
+mod shape;
+mod sse;
+mod stream;
+mod thoughts;
+pub(crate) mod written_call;
 
 /// A model that answers a conversation.
 pub trait Model: Send {
@@ -22,6 +34,11 @@ pub trait Model: Send {
 
     /// Answers; `hear` gets the words as they come. Ends soon after the question's token is set.
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError>;
+
+    /// How many tokens it can look at, as far as its server tells. May ask the server; ends soon after the token is set.
+    fn window(&mut self, _cancel: &Cancel) -> Option<u64> {
+        None
+    }
 }
 
 /// What a model is asked.
@@ -43,8 +60,12 @@ pub struct Question<'a> {
 pub enum Piece<'a> {
     /// The next words.
     Text(&'a str),
+    /// The next thoughts, which are no part of the answer.
+    Thought(&'a str),
     /// What the person should know about the delay.
     Status(&'a str),
+    /// Nothing has come for this long.
+    Waiting(Duration),
 }
 
 /// A whole answer.
@@ -52,14 +73,25 @@ pub enum Piece<'a> {
 pub struct Answer {
     /// The words.
     pub content: String,
+    /// What the model thought before it spoke; no part of the conversation.
+    pub reasoning: String,
     /// The calls.
     pub calls: Vec<Call>,
     /// Tokens in and out together, if the provider counts them.
     pub tokens: Option<u64>,
     /// The provider's own account of what was used.
     pub usage: Option<Value>,
-    /// Whether the answer went on past the most that is kept.
-    pub cut: bool,
+    /// Why the answer is not whole, if it is not.
+    pub cut: Option<Cut>,
+}
+
+/// Why an answer is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// It went on past the most bytes that are kept.
+    Bytes,
+    /// The model reached its limit of tokens.
+    Length,
 }
 
 impl Answer {
@@ -67,8 +99,14 @@ impl Answer {
     pub fn to_json(&self) -> Value {
         let mut line = json!({"content": self.content});
         if let Some(map) = line.as_object_mut() {
+            if !self.reasoning.is_empty() {
+                map.insert("reasoning".to_owned(), self.reasoning.clone().into());
+            }
             if !self.calls.is_empty() {
                 map.insert("tool_calls".to_owned(), self.calls.iter().map(Call::to_json).collect());
+            }
+            if self.cut == Some(Cut::Length) {
+                map.insert("finish".to_owned(), "length".into());
             }
             if let Some(usage) = &self.usage {
                 map.insert("usage".to_owned(), usage.clone());
@@ -76,15 +114,30 @@ impl Answer {
         }
         line
     }
+
+    /// The tokens of the question, by the provider's count.
+    pub(crate) fn tokens_read(&self) -> Option<u64> {
+        count(self.usage.as_ref()?, &["prompt_tokens", "input_tokens"]).filter(|count| *count > 0)
+    }
+
+    /// The tokens of the answer, by the provider's count.
+    pub(crate) fn tokens_written(&self) -> Option<u64> {
+        count(self.usage.as_ref()?, &["completion_tokens", "output_tokens"])
+    }
 }
 
 /// Tokens in and out together, from a provider's account.
 pub(crate) fn tokens(usage: &Value) -> Option<u64> {
-    let count = |field: &str| usage.get(field).and_then(Value::as_u64);
-    count("total_tokens").or_else(|| match (count("prompt_tokens"), count("completion_tokens")) {
+    let read = count(usage, &["prompt_tokens", "input_tokens"]);
+    let written = count(usage, &["completion_tokens", "output_tokens"]);
+    count(usage, &["total_tokens"]).or_else(|| match (read, written) {
         (None, None) => None,
         (read, written) => Some(read.unwrap_or(0).saturating_add(written.unwrap_or(0))),
     })
+}
+
+fn count(usage: &Value, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| usage.get(name)?.as_u64())
 }
 
 /// Why there is no answer.
@@ -112,6 +165,18 @@ pub enum ModelError {
         text: String,
         /// What to do about it.
         hint: String,
+    },
+    /// The conversation is longer than the model can look at.
+    #[error("the conversation is too long for the model at {url}: {text}")]
+    TooLong {
+        /// The address.
+        url: String,
+        /// How many tokens the model can look at, if the server says so.
+        window: Option<u64>,
+        /// How many the conversation has, if it says so.
+        sent: Option<u64>,
+        /// What it says.
+        text: String,
     },
     /// The answer ended before its end.
     #[error("the answer of {url} broke off: {why}; ask again")]
@@ -167,6 +232,7 @@ impl ModelError {
         match self {
             ModelError::Unreachable { .. } => "unreachable",
             ModelError::Refused { .. } => "refused",
+            ModelError::TooLong { .. } => "too_long",
             ModelError::Dropped { .. } => "dropped",
             ModelError::Malformed { .. } => "malformed",
             ModelError::Silent { .. } => "silent",
@@ -202,20 +268,31 @@ pub enum Provider {
     Ollama,
     /// Anything that speaks OpenAI's chat completions.
     OpenAi,
+    /// Anything that speaks OpenAI's Responses.
+    Responses,
+    /// Anything that speaks Anthropic's Messages.
+    Anthropic,
     /// A written conversation.
     Replay,
 }
 
 /// Every provider by the name people use.
-pub const PROVIDERS: &[(&str, Provider)] =
-    &[("ollama", Provider::Ollama), ("openai", Provider::OpenAi), ("replay", Provider::Replay)];
+pub const PROVIDERS: &[(&str, Provider)] = &[
+    ("ollama", Provider::Ollama),
+    ("openai", Provider::OpenAi),
+    ("responses", Provider::Responses),
+    ("anthropic", Provider::Anthropic),
+    ("replay", Provider::Replay),
+];
 
 /// A model's name that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelNameError {
     /// There is no such provider.
-    #[error("model `{text}`: there is no provider `{provider}`; write ollama:NAME, openai:NAME@URL or replay:FILE")]
+    #[error(
+        "model `{text}`: there is no provider `{provider}`; write ollama:NAME, openai:NAME@URL, responses:NAME, anthropic:NAME or replay:FILE"
+    )]
     Provider {
         /// What was written.
         text: String,
@@ -259,11 +336,11 @@ fn provider_of(text: &str) -> Result<(Provider, &str), ModelNameError> {
     if let Some((_, provider)) = PROVIDERS.iter().find(|(name, _)| *name == word) {
         return Ok((*provider, rest));
     }
-    // `llama3.2:3b` is a model with a tag, not a provider.
-    if word.contains(['.', '/', '-']) || word.ends_with(|last: char| last.is_ascii_digit()) {
-        return Ok((Provider::Ollama, text));
+    // `mistral:7b` is a model with a tag. Only what names an address must name its provider.
+    if rest.contains("@http://") || rest.contains("@https://") {
+        return Err(ModelNameError::Provider { text: text.to_owned(), provider: word.to_owned() });
     }
-    Err(ModelNameError::Provider { text: text.to_owned(), provider: word.to_owned() })
+    Ok((Provider::Ollama, text))
 }
 
 fn named(text: &str, provider: Provider, name: &str, base_url: Option<String>) -> Result<ModelName, ModelNameError> {
@@ -283,6 +360,10 @@ mod tests {
             ("ollama:llama3.2", Provider::Ollama, "llama3.2", None),
             ("llama3.2:3b", Provider::Ollama, "llama3.2:3b", None),
             ("qwen3", Provider::Ollama, "qwen3", None),
+            ("mistral:7b", Provider::Ollama, "mistral:7b", None),
+            ("gemma:2b", Provider::Ollama, "gemma:2b", None),
+            ("qwen:latest", Provider::Ollama, "qwen:latest", None),
+            ("hf.co/a/b:Q4_K_M", Provider::Ollama, "hf.co/a/b:Q4_K_M", None),
             ("openai:qwen3@http://127.0.0.1:8080/v1/", Provider::OpenAi, "qwen3", Some("http://127.0.0.1:8080/v1")),
             ("openai:a@b", Provider::OpenAi, "a@b", None),
             ("replay:C:/a@http://b.jsonl", Provider::Replay, "C:/a@http://b.jsonl", None),
@@ -294,7 +375,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused_with_the_way_out() {
-        assert!(matches!(ModelName::parse("anthropic:x"), Err(ModelNameError::Provider { .. })));
+        assert!(matches!(ModelName::parse("opnai:x@http://a/v1"), Err(ModelNameError::Provider { .. })));
         assert!(matches!(ModelName::parse("ollama:"), Err(ModelNameError::Empty(_))));
         assert!(matches!(ModelName::parse("openai:x@ftp://a"), Err(ModelNameError::Address { .. })));
         assert!(matches!(ModelName::parse("openai:x@localhost:1"), Err(ModelNameError::Address { .. })));

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use ollm_protocol::schema::{Unfit, check};
 use ollm_protocol::{Content, Tool, ToolResult};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::port::ToolSource;
-use crate::tool::{self, BuiltIn, Reach, TOOLS};
+use crate::tool::{self, BuiltIn, Description, Reach, TOOLS, task};
 
 /// All tools there are.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Registry {
 #[derive(Clone)]
 pub(crate) enum Worker {
     BuiltIn(&'static dyn BuiltIn),
+    /// A sub-agent, which the session runs.
+    Task,
     Source(Arc<dyn ToolSource>),
 }
 
@@ -25,8 +28,33 @@ impl Worker {
     pub(crate) fn reach(&self) -> Reach {
         match self {
             Worker::BuiltIn(tool) => Reach::of(tool.describe().declaration),
+            // What a sub-agent does is asked about call by call.
+            Worker::Task => Reach::of(task::DESCRIPTION.declaration),
             // It declares nothing to us. That it only looks is a server's word for it, and loosens nothing.
             Worker::Source(_) => Reach::Acts,
+        }
+    }
+
+    /// Whether a tool can be called with these arguments at all. What it offers is its schema.
+    pub(crate) fn fits(&self, args: &Map<String, Value>, offer: Option<&Tool>) -> Result<(), String> {
+        match self {
+            Worker::BuiltIn(tool) => tool.describe().fits(args),
+            Worker::Task => task::DESCRIPTION.fits(args),
+            Worker::Source(_) => {
+                let Some(offer) = offer else { return Ok(()) };
+                match check(&args.clone().into(), &offer.input.0) {
+                    Err(Unfit::Broken { at, why }) => {
+                        let place = if at.is_empty() {
+                            "the arguments".to_owned()
+                        } else {
+                            format!("`{}`", at.trim_start_matches('/'))
+                        };
+                        Err(format!("{place} do not fit: {why}"))
+                    }
+                    // What cannot be checked is for the tool to say.
+                    Ok(_) | Err(Unfit::Endless) => Ok(()),
+                }
+            }
         }
     }
 
@@ -39,7 +67,8 @@ impl Worker {
 impl Registry {
     /// Every tool once; a name that is taken stays with who had it first, built-in tools before all.
     pub(crate) fn tools(&self) -> Vec<Tool> {
-        let mut tools: Vec<Tool> = TOOLS.iter().map(|tool| tool.describe().tool()).collect();
+        let built_in = TOOLS.iter().map(|tool| tool.describe()).chain([task::DESCRIPTION]);
+        let mut tools: Vec<Tool> = built_in.map(|description: Description| description.tool()).collect();
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             if !tools.iter().any(|known| known.name == tool.name) {
                 tools.push(tool);
@@ -51,6 +80,9 @@ impl Registry {
     pub(crate) fn worker(&self, name: &str) -> Option<Worker> {
         if let Some(tool) = tool::find(name) {
             return Some(Worker::BuiltIn(tool));
+        }
+        if name == task::DESCRIPTION.declaration.name {
+            return Some(Worker::Task);
         }
         let offers = |source: &&Arc<dyn ToolSource>| source.tools().iter().any(|tool| tool.name == name);
         self.sources.iter().find(offers).map(|source| Worker::Source(Arc::clone(source)))
@@ -123,7 +155,7 @@ mod tests {
     fn tools_of_all_sources_live_together_and_names_stay_with_who_had_them_first() {
         let registry = Registry { sources: vec![Arc::new(Names(&["a", "shell"])), Arc::new(Names(&["a", "b"]))] };
         let names: Vec<String> = registry.tools().into_iter().map(|tool| tool.name).collect();
-        assert_eq!(names.len(), TOOLS.len() + 2);
+        assert_eq!(names.len(), TOOLS.len() + 3, "beside ours and `task` two of sources");
         assert!(matches!(registry.worker("shell"), Some(Worker::BuiltIn(_))));
         let Some(Worker::Source(source)) = registry.worker("a") else { panic!("a source has it") };
         assert_eq!(source.tools().len(), 2);

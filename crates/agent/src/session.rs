@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_process::Children;
-use ollm_protocol::{EventKind, Tool};
+use ollm_protocol::{EventKind, FileChange, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
+use crate::context::Meter;
 use crate::conversation::Conversation;
+use crate::instructions::Instructions;
 use crate::message::Message;
 use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
 use crate::provider::Model;
@@ -23,9 +25,12 @@ use crate::workspace::{Workspace, WorkspaceError};
 mod call;
 mod compress;
 mod consent;
+mod cycle;
 mod emit;
 mod foreign;
+mod instruct;
 mod model;
+mod subagent;
 mod turn;
 
 /// What the world plugs in.
@@ -59,6 +64,9 @@ pub struct Session<'a> {
     children: Children,
     registry: Registry,
     talk: Conversation,
+    meter: Meter,
+    /// The bytes of the tools on offer.
+    overhead: usize,
     transcript: Option<Transcript>,
     cancel: Cancel,
     started: SystemTime,
@@ -68,6 +76,8 @@ pub struct Session<'a> {
     asked_left: usize,
     /// How far the present turn is from a prompt of the person.
     chain: u32,
+    /// How far the latest turn was.
+    last_chain: u32,
     /// What the person said last.
     user_input: Option<String>,
     /// Who ended the present turn, and why.
@@ -75,6 +85,12 @@ pub struct Session<'a> {
     /// Tools that the person allowed for good.
     allowed: BTreeSet<String>,
     todos: Vec<todo::Item>,
+    /// The sub-agents at work, each started by the one before.
+    agents: Vec<String>,
+    /// How many sub-agents have begun.
+    agents_begun: usize,
+    /// The project's own instructions that were read.
+    instructions: Instructions,
     stage: Stage,
 }
 
@@ -84,6 +100,15 @@ enum Stage {
     Refused,
     Running,
     Ended,
+}
+
+/// Who changed a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangedBy {
+    /// The agent, in a turn, by other means than its file tools.
+    Agent,
+    /// Anybody else.
+    Others,
 }
 
 /// A prompt of a hook.
@@ -214,14 +239,20 @@ impl<'a> Session<'a> {
             children: Children::new(),
             registry,
             talk: Conversation::new(messages),
+            meter: Meter::default(),
+            overhead: 0,
             transcript,
             cancel,
             queue: VecDeque::new(),
             chain: 0,
+            last_chain: 0,
             user_input: None,
             halted: None,
             allowed: BTreeSet::new(),
             todos: Vec::new(),
+            agents: Vec::new(),
+            agents_begun: 0,
+            instructions: Instructions::default(),
             stage: Stage::Refused,
         };
         session.open()?;
@@ -238,10 +269,12 @@ impl<'a> Session<'a> {
         }
         self.stage = Stage::Running;
         self.halted = None;
-        if self.talk.messages.is_empty() && !self.settings.system_prompt.is_empty() {
+        let is_new = self.talk.messages.is_empty();
+        if is_new && !self.settings.system_prompt.is_empty() {
             let prompt = self.settings.system_prompt.clone();
             self.push(Message::System(prompt));
         }
+        self.read_instructions(is_new);
         Ok(())
     }
 
@@ -259,7 +292,8 @@ impl<'a> Session<'a> {
     /// Tells hooks that the person triggered something, and says what they want said.
     pub fn trigger(&mut self, name: &str, data: Value) -> (Decision, Vec<Turn>) {
         self.asked_left = self.settings.limits.asked;
-        let decision = self.emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data)]);
+        let decision = self
+            .emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data), ("source", "user".into())]);
         let mut turns = Vec::new();
         self.drain(&mut turns);
         (decision, turns)
@@ -274,6 +308,26 @@ impl<'a> Session<'a> {
         let mut turns = Vec::new();
         self.drain(&mut turns);
         (decision, turns)
+    }
+
+    /// Tells hooks what became of a file. What they want said waits for [`Session::answer_hooks`].
+    pub fn file_changed(&mut self, change: FileChange, by: ChangedBy) -> Decision {
+        match by {
+            // A prompt about what the agent did continues the chain of prompts that led to it.
+            ChangedBy::Agent => self.chain = self.last_chain,
+            ChangedBy::Others if self.queue.is_empty() => self.asked_left = self.settings.limits.asked,
+            ChangedBy::Others => {}
+        }
+        let decision = self.emit(change.kind, change.fields());
+        self.chain = 0;
+        decision
+    }
+
+    /// Says what hooks want said since the last turn.
+    pub fn answer_hooks(&mut self) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        self.drain(&mut turns);
+        turns
     }
 
     /// The conversation so far.
@@ -294,6 +348,7 @@ impl<'a> Session<'a> {
     /// Goes on with another model.
     pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
         self.model = model;
+        self.meter.reset();
     }
 
     /// Ends the session.
@@ -317,6 +372,7 @@ impl<'a> Session<'a> {
         if self.stage != Stage::Running {
             return;
         }
+        self.look_after_sources();
         self.stage = Stage::Ended;
         let now = (self.ports.clock)();
         let mut session = self.session_data();

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
+
 use crate::tool::{Reach, ShellSettings};
 
 /// How a session is to be run. Everything comes in as a value.
@@ -12,12 +14,19 @@ pub struct Settings {
     pub session_id: String,
     /// Who the person is, if that is known.
     pub user: Option<String>,
+    /// What the person configured for hooks to know.
+    pub user_data: UserData,
+    /// How the agent is used, as hooks are told: `run` or `chat`, or a word of the embedding program.
+    pub mode: String,
     /// The folder the session works in.
     pub cwd: PathBuf,
     /// Other folders that tools may touch.
     pub allowed: Vec<PathBuf>,
     /// What the model is told before everything else.
     pub system_prompt: String,
+    /// The folders whose instructions for agents are read, outermost first; those below `cwd` are read when a tool goes
+    /// there.
+    pub instructions: Vec<PathBuf>,
     /// The temperature the model works at, if one was chosen.
     pub temperature: Option<f64>,
     /// When the person is asked.
@@ -34,14 +43,33 @@ impl Settings {
         Settings {
             session_id: session_id.into(),
             user: None,
+            user_data: UserData::default(),
+            mode: "run".to_owned(),
             cwd: cwd.into(),
             allowed: Vec::new(),
             system_prompt: String::new(),
+            instructions: Vec::new(),
             temperature: None,
             approval: Approval::Ask,
             shell,
             limits: Limits::default(),
         }
+    }
+}
+
+/// What the person configured for hooks to know, as every event tells it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserData {
+    /// Preferences.
+    pub preferences: Map<String, Value>,
+    /// Settings.
+    pub settings: Map<String, Value>,
+}
+
+impl UserData {
+    /// As it stands in an event.
+    pub fn to_json(&self) -> Value {
+        json!({"preferences": self.preferences, "settings": self.settings})
     }
 }
 
@@ -97,12 +125,16 @@ pub struct Limits {
     pub asked: usize,
     /// How long a chain of such prompts, each caused by the one before, may be.
     pub chain: u32,
-    /// Bytes of conversation before it is made shorter.
-    pub context: usize,
+    /// Tokens that the model can look at, where the person says so; else its server is asked.
+    pub context: Option<u64>,
     /// Bytes of one answer that are kept.
     pub answer: usize,
     /// Bytes of one result that the model is shown.
     pub result: usize,
+    /// How deep sub-agents may start others.
+    pub agent_depth: usize,
+    /// How many sub-agents a session may have.
+    pub agents: usize,
     /// How long a tool of a [`ToolSource`](crate::ToolSource) may take.
     pub source_call: Duration,
 }
@@ -117,9 +149,11 @@ impl Default for Limits {
             same_reason: 2,
             asked: 16,
             chain: 3,
-            context: 400 << 10,
+            context: None,
             answer: 1 << 20,
             result: 64 << 10,
+            agent_depth: 2,
+            agents: 64,
             source_call: Duration::from_mins(2),
         }
     }

@@ -51,7 +51,7 @@ pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
     let sign = variable.map(|name| format!("{name} is set")).or_else(|| ancestor(Path::new("/proc")));
     sign.map_or(Ok(()), |sign| {
         Err(AppError::new(ErrorKind::Untrusted, format!("an agent may not {what}: {sign}"))
-            .hint("run this command yourself, in a terminal that no agent controls"))
+            .hint("run this command yourself, in a terminal that no agent controls: outside of an editor that has one"))
     })
 }
 
@@ -174,9 +174,9 @@ fn is_agent(words: &[String]) -> bool {
     }
     match command(&mut words) {
         // Nothing at all is a chat, too.
-        None | Some("run" | "chat" | "emit") => true,
+        None | Some("run" | "chat" | "emit" | "watch") => true,
         Some("session") => words.next() == Some("resume"),
-        Some("skill") => words.next() == Some("run"),
+        Some("git-hook" | "skill") => words.next() == Some("run"),
         Some("ext") => words.next() == Some("test"),
         Some("hook") => matches!(words.next(), Some("run" | "background" | "test" | "trigger")),
         // These start servers, which are other people's programs as well.
@@ -223,6 +223,9 @@ mod tests {
             ("ollm hook background", true),
             ("ollm hook test guard", true),
             ("ollm hook trigger lint", true),
+            ("ollm watch --json", true),
+            ("ollm git-hook run .git/COMMIT_EDITMSG", true),
+            ("ollm git-hook status", false),
             ("ollm emit deployed", true),
             ("ollm --verbose emit deployed", true),
             ("ollm --set hooks.timeout=5s --set=log.level=off hook run", true),

@@ -19,11 +19,14 @@ use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::app_context::AppContext;
+use crate::complete::complete;
 use crate::error::{AppError, ErrorKind};
 use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
+use crate::migrate::migrate_on_load;
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
+use crate::watch::LateEnds;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
 #[derive(Debug)]
@@ -54,11 +57,15 @@ pub struct App {
     pub mcp_tools: Option<Arc<McpTools>>,
     /// What became different in the extensions, where they were known before.
     pub changes: Changes,
+    /// When hooks ended that nobody waited for.
+    pub(crate) late_ends: LateEnds,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
     context: AppContext,
     /// Stands for the hooks of the project, where a guard refused before they were read.
     unread: Option<Skip>,
+    /// That older names in the user's file were replaced while it was read.
+    pub migrated: Option<String>,
 }
 
 /// Who dispatches events, and for how long.
@@ -133,7 +140,10 @@ impl App {
     /// the user's configuration alone; after their refusal nothing of the project is read.
     pub fn load_for(context: &AppContext, event: &Event, asked_by: Option<&'static str>) -> Result<App, AppError> {
         let env = |name: &str| context.variable(name);
-        let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
+        let moment = Moment {
+            kind: event.kind,
+            subject: event.subject().filter(|subject| !subject.is_empty()).map(str::to_owned),
+        };
         let stay = LoadOptions::short(context);
         let refused_by =
             context.places.project_speaks().then(|| refusing_guard(event, context, &stay.guards)).flatten();
@@ -166,12 +176,22 @@ impl App {
 
     /// Passes an event through its hooks; `stop` ends those that run.
     pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
-        self.whole(self.engine.dispatch_until(event, stop))
+        self.whole(self.engine.dispatch_until(&self.completed(event), stop))
     }
 
     /// Passes an event through its hooks.
     pub fn dispatch(&self, event: &Event) -> Outcome {
-        self.whole(self.engine.dispatch(event))
+        self.whole(self.engine.dispatch(&self.completed(event)))
+    }
+
+    /// Like [`App::dispatch`]; the outcome lists also the hooks that do not fit.
+    pub fn dispatch_explained(&self, event: &Event) -> Outcome {
+        self.engine.dispatch_explained(&self.completed(event))
+    }
+
+    /// The event with what is known here and whoever sends it may not know: the person, and where a file is in the project.
+    pub fn completed<'e>(&self, event: &'e Event) -> Cow<'e, Event> {
+        complete(event, &self.config, &self.context)
     }
 
     /// The outcome with what stands for hooks that were not even read.
@@ -186,6 +206,8 @@ impl App {
         (catalog, problems): (Catalog, Vec<Problem>),
         stay: LoadOptions<'_>,
     ) -> Result<App, AppError> {
+        let mut problems = problems;
+        let migrated = migrate_on_load(&mut problems, context);
         let mut problems = context.told(problems);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(
@@ -265,8 +287,10 @@ impl App {
             config,
             mcp_tools: None,
             changes,
+            late_ends: LateEnds::default(),
             kept,
             context: context.clone(),
+            migrated,
             unread: stay.refused_by.and_then(|guard| unread_project(&guard, context)),
         };
         if calls {
@@ -355,6 +379,9 @@ impl App {
 
     /// Tells the person what is off, and what is wrong with the files, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
+        if let Some(migrated) = &self.migrated {
+            notices.tell(migrated);
+        }
         if let Some(off) = self.what_is_off() {
             notices.tell(&off);
         }

@@ -17,13 +17,15 @@ use serde_json::Value;
 use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 
+mod boxed;
 mod import;
 mod line;
 mod record;
 mod status;
 
+pub use boxed::{ShellCalls, can_box, into_box};
 pub use import::{ImportPlan, plan_import};
-pub use line::line;
+pub use line::{Caller, line};
 
 use record::{Original, Record};
 pub use status::{AgentStatus, Asker, Link, LinkState, agents, asker_of, remember_fired, status};
@@ -123,11 +125,16 @@ fn project(context: &AppContext) -> Result<&Path, AppError> {
 pub fn plan<'a>(
     agent: &'a AgentDialect,
     scope: Scope,
-    program: &Path,
+    caller: &Caller<'_>,
     context: &AppContext,
 ) -> Result<Plan<'a>, AppError> {
+    if caller.shell_calls == ShellCalls::InBox && !can_box(agent) {
+        let message =
+            format!("{} lets no hook change a command, so its commands cannot be put into a box", agent.title);
+        return Err(AppError::usage(message).hint("connect it without a box: its commands then meet the guards only"));
+    }
     let place = place(agent, scope, context)?;
-    let line = |event: &str| line(agent, scope, event, program);
+    let line = |event: &str| line(agent, scope, event, caller);
     if let Form::Own(files) = agent.home.form {
         let files = files(&Commands { events: agent.home.events, line: &line });
         let files = files.into_iter().map(|file| own_file(agent, &place, file)).collect::<Result<Vec<_>, _>>()?;
@@ -318,7 +325,7 @@ pub const TEST_EVENT: &str = "ollm_connect_test";
 
 /// Tries an agent's line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
 pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &AppContext) -> Result<(), String> {
-    let line = line(agent, scope, TEST_EVENT, program);
+    let line = line(agent, scope, TEST_EVENT, &Caller { program, shell_calls: ShellCalls::AsTheyAre });
     let dialect = by_name(agent.name).ok_or("its dialect is not known")?;
     let event = Event::new(EventKind::Custom, [("eventName", Value::from(TEST_EVENT))]);
     let job = Job {

@@ -10,6 +10,7 @@ use ollm_protocol::{Hook, Remedy, Source};
 
 use crate::app::App;
 use crate::app_context::AppContext;
+use crate::command_box::CommandBox;
 use crate::connect::{self, AgentStatus, Link, LinkState, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
@@ -24,6 +25,8 @@ pub enum Area {
     Files,
     /// The built-in guards.
     Guards,
+    /// The box that shell commands of our own agent run in.
+    Box,
     /// The list of approvals.
     Approvals,
     /// The hooks.
@@ -38,10 +41,11 @@ pub enum Area {
 
 impl Area {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Area; 8] = [
+    pub const ALL: [Area; 9] = [
         Area::Process,
         Area::Files,
         Area::Guards,
+        Area::Box,
         Area::Approvals,
         Area::Hooks,
         Area::Servers,
@@ -55,6 +59,7 @@ impl Area {
             Area::Process => "process",
             Area::Files => "files",
             Area::Guards => "guards",
+            Area::Box => "box",
             Area::Approvals => "approvals",
             Area::Hooks => "hooks",
             Area::Servers => "servers",
@@ -144,6 +149,8 @@ pub fn examine(context: &AppContext) -> Examination {
         Ok(app) => {
             files(&app, &mut found);
             guards(&app, &mut found);
+            look_at_box(&app, context, &mut found);
+            nested_projects(context, &mut found);
             approvals(&app, &mut found);
             hooks(&app, &mut found);
             look_at_model(&app, context, &mut found);
@@ -198,6 +205,27 @@ fn guards(app: &App, found: &mut Examination) {
     match app.what_is_off() {
         Some(off) => found.fault(Area::Guards, off, None),
         None => found.saw(Area::Guards, "all on"),
+    }
+}
+
+fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
+    let status = CommandBox::new(context, &app.config).status();
+    found.saw(Area::Box, status.name());
+    if let Some(note) = status.note() {
+        found.note(Area::Box, note, None);
+    }
+}
+
+/// Folders within the project that are projects of their own by a `.ollm`: whoever works there has their hooks as well.
+fn nested_projects(context: &AppContext, found: &mut Examination) {
+    let Some(project) = context.places.project.as_deref() else { return };
+    let nested = ollm_catalog::nested_projects(project);
+    for folder in &nested.folders {
+        let what = format!("{} is in the project and declares hooks of its own", folder.join(".ollm").display());
+        found.note(Area::Guards, what, Some("remove it if you did not put it there".to_owned()));
+    }
+    if !nested.is_complete {
+        found.note(Area::Guards, "the project has too many folders to look for others that declare hooks", None);
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_process::{Children, End, Job, Limits, find_program};
-use ollm_protocol::{Event, EventKind, Hook};
+use ollm_protocol::{Event, EventKind, Remedy};
 use ollm_shell::shell_word;
 use ollm_store::{read_bounded, replace_through_links};
 use serde_json::Value;
@@ -199,20 +199,16 @@ impl Place {
     }
 }
 
-/// Why hooks for commits wait in vain here, if they do: nobody sends the event.
-pub fn waits_in_vain<'h>(mut hooks: impl Iterator<Item = &'h Hook>, context: &AppContext) -> Option<String> {
-    hooks.any(|hook| hook.events.contains(&EventKind::GitCommit)).then_some(())?;
-    match Place::find(context).and_then(|place| place.entry(context)) {
-        Ok(Entry::Works) => None,
-        Ok(_) => Some(
-            "nothing sends `git_commit` in this repository; `ollm git-hook install` has its commits do so".to_owned(),
-        ),
-        Err(error) if error.kind == ErrorKind::Configuration => {
-            Some(format!("nothing sends `git_commit` in this repository: {error}"))
-        }
+/// Why nothing sends commits here, if that is so and there is a repository.
+pub(crate) fn why_unsent(context: &AppContext) -> Option<String> {
+    let why = match Place::find(context).and_then(|place| place.entry(context)) {
+        Ok(Entry::Works) => return None,
+        Ok(_) => format!("; {}", context.tell(&Remedy::InstallGitHook)),
+        Err(error) if error.kind == ErrorKind::Configuration => format!(": {error}"),
         // There is no repository here.
-        Err(_) => None,
-    }
+        Err(_) => return None,
+    };
+    Some(format!("nothing sends `git_commit` in this repository{why}"))
 }
 
 /// The commit that is about to be made, as an event; `message` is the file that git wrote it to.

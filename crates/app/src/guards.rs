@@ -19,14 +19,19 @@ use crate::app_context::AppContext;
 
 /// Both guards, with what they know of their surroundings. Whoever shares them reads a call once.
 pub(crate) fn shared_guards(context: &AppContext) -> Arc<Guards> {
-    Arc::new(Guards::new(Shelter {
+    Arc::new(Guards::new(shelter(context)))
+}
+
+/// Whose files are protected here.
+pub(crate) fn shelter(context: &AppContext) -> Shelter {
+    Shelter {
         home: context.places.user_home.clone(),
         ollm_home: context.places.home.clone(),
         projects: context.places.projects().map(Path::to_owned).collect(),
         executable: context.program.clone(),
         policy: context.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
         cwd: context.cwd.clone(),
-    }))
+    }
 }
 
 /// The guards with these names.

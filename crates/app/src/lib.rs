@@ -14,22 +14,30 @@ mod approval_key;
 mod builder;
 mod calls;
 pub mod cases;
+pub mod command_box;
+mod complete;
 pub mod connect;
 pub mod control;
 pub mod doctor;
 mod error;
+mod forecast;
 pub mod git_hook;
 mod guards;
+mod migrate;
 pub mod model;
+mod nested;
 mod port;
 pub mod questions;
 pub mod rehearsal;
 mod reload;
 pub mod scaffold;
 pub mod secrets;
+mod senders;
 pub mod servers;
 pub mod session;
 pub mod trace;
+mod undeclared;
+pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
 pub use app::{
@@ -41,8 +49,13 @@ pub use approval_key::UnlockedKey;
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::{AppError, ErrorKind};
+pub use forecast::{Forecast, Step};
+pub use migrate::{MigrateError, migrate, migration_json};
+pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
+pub use senders::unsent_events;
+pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
 
 #[cfg(test)]
 mod tests {

@@ -2,23 +2,24 @@
 //! Ollama has.
 
 use std::path::Path;
-use std::time::Duration;
 
-use ollm_agent::{Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Record, Replay, models, ollama_url};
+use ollm_agent::{
+    Anthropic, Connection, Model, ModelName, Ollama, OpenAi, PROVIDERS, Provider, Record, Replay, Responses, ollama_url,
+};
 use ollm_catalog::Config;
 use ollm_protocol::Remedy;
-use ollm_protocol::schema::Api;
 use serde_json::{Map, Value};
 
 use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
 
 pub mod key;
+pub mod library;
 
 /// Where OpenAI's own models are.
 const OPENAI: &str = "https://api.openai.com/v1";
-/// How long a server may take to list its models.
-const LISTING: Duration = Duration::from_secs(10);
+/// Where Anthropic's own models are.
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
 
 /// What the configuration says about the model.
 #[derive(Debug, Default)]
@@ -33,6 +34,8 @@ pub struct ModelConfig {
     pub temperature: Option<f64>,
     /// How many tokens it can look at.
     pub context_window: Option<u64>,
+    /// How often it may repeat itself.
+    pub max_repeats: Option<u64>,
     /// What is handed on as it is.
     options: Map<String, Value>,
 }
@@ -53,6 +56,7 @@ impl ModelConfig {
                 "apiKey" => wish.misplaced = Some(setting.origin.to_string()),
                 "temperature" => wish.temperature = setting.value.as_f64(),
                 "contextWindow" => wish.context_window = setting.value.as_u64(),
+                "maxRepeats" => wish.max_repeats = setting.value.as_u64(),
                 "maxTokens" => drop(wish.options.insert("max_tokens".to_owned(), setting.value.clone())),
                 _ => drop(wish.options.insert(name, setting.value.clone())),
             }
@@ -66,7 +70,7 @@ impl ModelConfig {
             return match self.provider(context)? {
                 None if self.base_url.is_none() => Ok(None),
                 None | Some(Provider::Ollama) => {
-                    found(&self.ollama(context), self.key(context).as_deref(), context).map(Some)
+                    library::choose(&self.ollama(context), self.key(context), context).map(Some)
                 }
                 Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?", context)),
             };
@@ -96,7 +100,8 @@ impl ModelConfig {
         let url = named.as_ref().and_then(|name| name.base_url.clone()).or_else(|| self.base_url.clone());
         match (url, self.provider(context)?.or(named.map(|name| name.provider))) {
             (Some(url), _) => Ok(url),
-            (None, Some(Provider::OpenAi)) => Ok(OPENAI.to_owned()),
+            (None, Some(Provider::OpenAi | Provider::Responses)) => Ok(OPENAI.to_owned()),
+            (None, Some(Provider::Anthropic)) => Ok(ANTHROPIC.to_owned()),
             (None, Some(Provider::Ollama)) => Ok(self.ollama(context)),
             (None, Some(Provider::Replay) | None) => {
                 let set = |key, value| context.tell(&Remedy::Configure { key, value: Some(value) });
@@ -107,6 +112,15 @@ impl ModelConfig {
                 )))
             }
         }
+    }
+
+    /// What is handed on; an Ollama loads the model with the window that is wanted.
+    fn options_for(&self, provider: Provider) -> Map<String, Value> {
+        let mut options = self.options.clone();
+        if let (Provider::Ollama, Some(window)) = (provider, self.context_window) {
+            options.entry("num_ctx").or_insert_with(|| window.into());
+        }
+        options
     }
 
     /// Where Ollama is.
@@ -131,7 +145,7 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
         }
         None => match wish.model(context)? {
             Some(name) => (name, true),
-            None => (found(&wish.ollama(context), None, context)?, false),
+            None => (library::choose(&wish.ollama(context), None, context)?, false),
         },
     };
     let url = name.base_url;
@@ -145,9 +159,13 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
             })?));
         }
         Provider::Ollama => (url.unwrap_or_else(|| ollama_url(context.variable("OLLAMA_HOST").as_deref())), key),
-        // OpenAI's key is for OpenAI; another server gets only the key that is meant for it.
-        Provider::OpenAi => match url {
+        // OpenAI's key is for OpenAI, Anthropic's for Anthropic; another server gets only the key that is meant for it.
+        Provider::OpenAi | Provider::Responses => match url {
             None => (OPENAI.to_owned(), context.variable("OPENAI_API_KEY").or(key)),
+            Some(url) => (url, key),
+        },
+        Provider::Anthropic => match url {
+            None => (ANTHROPIC.to_owned(), context.variable("ANTHROPIC_API_KEY").or(key)),
             Some(url) => (url, key),
         },
     };
@@ -162,9 +180,18 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
         Some(key) => Some(key),
         None => key::find(&url, context)?,
     };
-    let api = if name.provider == Provider::Ollama { Api::Simple } else { Api::Object };
-    let model = OpenAi::new(url, name.name, key).api(api).network(context.network.clone());
-    Ok(Box::new(model.temperature(wish.temperature).options(wish.options.clone())))
+    let connection = Connection {
+        temperature: wish.temperature,
+        options: wish.options_for(name.provider),
+        network: context.network.clone(),
+        ..Connection::new(url, name.name, key)
+    };
+    Ok(match name.provider {
+        Provider::Ollama => Box::new(Ollama::new(connection)),
+        Provider::Responses => Box::new(Responses::new(connection)),
+        Provider::Anthropic => Box::new(Anthropic::new(connection)),
+        Provider::OpenAi | Provider::Replay => Box::new(OpenAi::new(connection)),
+    })
 }
 
 /// The same model, written down as it answers.
@@ -174,23 +201,6 @@ pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppE
         AppError::new(ErrorKind::Environment, format!("the answers cannot be written down: {error}"))
     })?;
     Ok(Box::new(record))
-}
-
-/// The first model that an Ollama has.
-fn found(url: &str, key: Option<&str>, context: &AppContext) -> Result<ModelName, AppError> {
-    let patience = Patience { silence: LISTING, ..Patience::default() };
-    let for_good = Remedy::Configure { key: "model.name", value: Some("ollama:NAME") };
-    let names = models(url, key, &context.network, &patience).map_err(|error| {
-        AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers: {error}"))
-            .hint(context.tell(&Remedy::NameModel))
-            .hint(format!("or for good: {}", context.tell(&for_good)))
-            .hint(context.tell(&Remedy::Demonstrate))
-    })?;
-    let name = names.into_iter().next().ok_or_else(|| {
-        AppError::new(ErrorKind::Environment, format!("Ollama at {url} has no model yet"))
-            .hint("fetch one: `ollama pull llama3.2`")
-    })?;
-    Ok(ModelName { provider: Provider::Ollama, name, base_url: Some(url.to_owned()) })
 }
 
 fn wrong(why: &str, context: &AppContext) -> AppError {

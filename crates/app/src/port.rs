@@ -8,6 +8,11 @@ pub trait Notices: Send {
     /// One line about something that needs attention.
     fn tell(&mut self, text: &str);
 
+    /// One line about something that failed.
+    fn tell_failure(&mut self, text: &str) {
+        self.tell(text);
+    }
+
     /// One line about what went well, for whoever wants to know that too.
     fn detail(&mut self, text: &dyn Fn() -> String) {
         let _ = text;
@@ -17,6 +22,10 @@ pub trait Notices: Send {
 impl<N: Notices + ?Sized> Notices for &mut N {
     fn tell(&mut self, text: &str) {
         (**self).tell(text);
+    }
+
+    fn tell_failure(&mut self, text: &str) {
+        (**self).tell_failure(text);
     }
 
     fn detail(&mut self, text: &dyn Fn() -> String) {

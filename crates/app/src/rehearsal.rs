@@ -1,5 +1,6 @@
 //! Hooks tried out: one hook and one event, by all the rules that hold for it, and golden cases.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ollm_catalog::Positions;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::cases::{Case, Found};
+use crate::complete::complete;
 use crate::error::{AppError, ErrorKind};
 
 /// The application, with one hook at a time.
@@ -44,6 +46,7 @@ impl Rehearsal {
 
     /// Passes an event through one hook alone, by all the rules that hold for it; also a hook that is switched off.
     pub fn rehearse(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
+        let event = &*complete(event, &self.app.config, self.app.context());
         let engine = &mut self.app.engine;
         engine.registry.clear();
         engine.switched_off = None;
@@ -100,22 +103,27 @@ impl Rehearsal {
 }
 
 /// A sample of an event by its name; that of a custom event carries its own.
-pub fn sample_named(name: &str) -> Result<Event, DialectError> {
+pub fn sample_named(name: &str, folder: &Path) -> Result<Event, DialectError> {
     let request = OLLM.read_event(json!({"event": name, "data": {}}).to_string().as_bytes());
     let named = request?.event;
-    let mut event = Event::sample(named.kind);
+    let mut event = Event::sample_in(named.kind, &folder.to_string_lossy());
     event.data.extend(named.data);
     Ok(event)
 }
 
 /// A sample of the hook's first event, about something its matcher and its file patterns fit.
-pub fn sample(hook: &Hook) -> Event {
+pub fn sample(hook: &Hook, folder: &Path) -> Event {
     let kind = hook.events.first().copied().unwrap_or(EventKind::Custom);
-    let mut event = Event::sample(kind);
+    let mut event = Event::sample_in(kind, &folder.to_string_lossy());
     if let (Some(field), Some(subject)) = (kind.subject_field(), fitting(&hook.matcher)) {
         event.data.insert(field.to_owned(), subject.into());
     }
-    if !event.paths().iter().any(|path| hook.patterns.matches(path))
+    let inside = |path: &str| {
+        Path::new(path)
+            .strip_prefix(folder)
+            .is_ok_and(|path| path.to_str().is_some_and(|path| hook.patterns.matches(path)))
+    };
+    if !event.paths().iter().any(|path| hook.patterns.matches(path) || inside(path))
         && let Some(path) = hook.patterns.example()
     {
         put_file(&mut event, &path);
@@ -131,6 +139,7 @@ fn put_file(event: &mut Event, path: &str) {
         event.data.insert("path".to_owned(), path.into());
         if let Some(file) = event.data.get_mut("file").and_then(Value::as_object_mut) {
             file.insert("path".to_owned(), path.into());
+            file.shift_remove("absolutePath");
         }
     } else if let Some(args) = event.data.get_mut("args").and_then(Value::as_object_mut) {
         args.insert("path".to_owned(), path.into());

@@ -22,6 +22,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::port::Notices;
 
 mod bundled;
+mod failures;
 mod gate;
 mod live;
 mod loaded;
@@ -33,6 +34,7 @@ mod wait;
 
 pub use bundled::Bundled;
 use bundled::Joined;
+pub use failures::{LastFailure, last_failures};
 pub use live::Live;
 pub use mcp_tools::McpTools;
 pub use server_set::{log_file, reason, remarks, taken, told};
@@ -182,7 +184,7 @@ impl<'w> Servers<'w> {
     /// Why a server may not be started, if it may not.
     pub fn refusal(&self, known: &DeclaredServer) -> Option<AppError> {
         let (kind, why) = self.obstacle(known)?;
-        Some(AppError::new(kind, format!("server `{}` is not started: {why}", known.spec.name)))
+        Some(AppError::new(kind, format!("{} is not started: {why}", known.spec.label())))
     }
 
     /// What stands between a server and its start.
@@ -362,6 +364,7 @@ impl DeclaredServer {
             oauth: spec.oauth,
             secrets: [secrets, known].concat(),
             hidden,
+            extension: spec.extension,
             name: spec.name,
         };
         Ok((ready, problems))

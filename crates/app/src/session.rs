@@ -1,13 +1,13 @@
 //! The agent's ports, plugged in: hooks by the engine, questions by the terminal, sessions by the home folder.
 
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
     Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
-    StartError, ToolSource, Transcript, TranscriptError, session_id,
+    StartError, ToolSource, Transcript, TranscriptError, UserData, session_id,
 };
 use ollm_catalog::{Config, Positions};
 use ollm_protocol::Remedy;
@@ -17,6 +17,8 @@ use ollm_trust::Approver;
 use crate::agent_signs::refuse_agents;
 use crate::app::{App, LoadOptions};
 use crate::app_context::AppContext;
+use crate::command_box::{BoxStatus, CommandBox};
+use crate::complete::user_data;
 use crate::error::{AppError, ErrorKind};
 use crate::model::{self, ModelConfig};
 use crate::port::Notices;
@@ -27,7 +29,7 @@ use crate::trace;
 mod hooks;
 mod prompt;
 
-use hooks::Hooks;
+pub(crate) use hooks::Hooks;
 pub use hooks::{EventListener, HookContext};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
@@ -37,10 +39,6 @@ to look before you change anything, keep changes small, and say plainly what you
 
 /// How long a call of a tool that is not ours may take at all: its source has clocks of its own.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
-/// What a token is taken for, in bytes.
-const TOKEN: usize = 3;
-/// Fewer bytes of conversation hold no task.
-const SMALLEST_CONTEXT: usize = 16 << 10;
 
 /// How long an agent stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +47,16 @@ pub enum SessionKind {
     Prompt,
     /// For as long as somebody talks to it: async hooks run beside it.
     Chat,
+}
+
+impl SessionKind {
+    /// The agent's mode, as hooks are told.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionKind::Prompt => "run",
+            SessionKind::Chat => "chat",
+        }
+    }
 }
 
 /// What a session is asked to be.
@@ -65,6 +73,8 @@ pub struct SessionOptions {
     pub record: Option<PathBuf>,
     /// The earlier conversation that goes on.
     pub resume: Option<Resume>,
+    /// How long the agent stays, which hooks are told as its mode.
+    pub kind: SessionKind,
 }
 
 /// Which conversation goes on.
@@ -78,7 +88,14 @@ pub enum Resume {
 
 impl Default for SessionOptions {
     fn default() -> SessionOptions {
-        SessionOptions { model: None, approval: Approval::Ask, allow: Vec::new(), record: None, resume: None }
+        SessionOptions {
+            model: None,
+            approval: Approval::Ask,
+            allow: Vec::new(),
+            record: None,
+            resume: None,
+            kind: SessionKind::Prompt,
+        }
     }
 }
 
@@ -114,6 +131,8 @@ pub struct SessionSetup {
     pub cancel: Cancel,
     /// What the person should know before it begins.
     pub notes: Vec<String>,
+    /// The box that its shell commands run in.
+    pub shell_box: BoxStatus,
     settings: Settings,
     model: Box<dyn Model>,
     transcript: Option<Transcript>,
@@ -137,11 +156,21 @@ impl SessionSetup {
             mcp_tools.answer_with(questions);
         }
         let past = past.unwrap_or_else(|| begun(app, context, model.name()));
-        let settings = Settings { limits: limits(&wish, &app.config), ..settings(options, &wish, context, &past.id) };
+        let mut settings = Settings {
+            limits: limits(&wish, &app.config),
+            user_data: user_data(&app.config),
+            ..settings(options, &wish, context, &past.id)
+        };
+        let command_box = CommandBox::new(context, &app.config);
+        let shell_box = command_box.status();
+        settings.shell.shell_box = Some(Arc::new(command_box));
+        let mut notes = past.notes;
+        notes.extend(shell_box.note());
         let cancel = cancel.clone();
         Ok(SessionSetup {
             cancel,
-            notes: past.notes,
+            notes,
+            shell_box,
             settings,
             model,
             transcript: past.transcript,
@@ -273,9 +302,12 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
     Settings {
         session_id: id.to_owned(),
         user: context.variable("USER"),
+        user_data: UserData::default(),
+        mode: options.kind.name().to_owned(),
         cwd: context.cwd.clone(),
         allowed,
         system_prompt: SYSTEM_PROMPT.to_owned(),
+        instructions: instruction_folders(context),
         temperature: wish.temperature,
         approval: options.approval,
         shell,
@@ -283,14 +315,26 @@ fn settings(options: &SessionOptions, wish: &ModelConfig, context: &AppContext, 
     }
 }
 
+/// The folders whose instructions count: those of the projects around the working folder, and of the person's own folders
+/// around these, outermost first. Elsewhere anybody may have written them.
+fn instruction_folders(context: &AppContext) -> Vec<PathBuf> {
+    let cwd = context.cwd.canonicalize().unwrap_or_else(|_| context.cwd.clone());
+    let real = |path: &Path| path.canonicalize().ok();
+    let outermost = context.places.projects().next().and_then(real);
+    let tops: Vec<PathBuf> = context.places.user_home.as_deref().and_then(real).into_iter().chain(outermost).collect();
+    let counts = |folder: &&Path| *folder == cwd || tops.iter().any(|top| folder.starts_with(top));
+    let mut folders: Vec<PathBuf> = cwd.ancestors().take_while(counts).map(Path::to_owned).collect();
+    folders.reverse();
+    folders
+}
+
 /// How far a session may go with this model.
 fn limits(wish: &ModelConfig, config: &Config) -> Limits {
     let usual = Limits::default();
-    let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));
     let refusals = config.get("hooks.maxContinuations").and_then(|setting| setting.value.as_u64());
     let refusals = refusals.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.refusals);
-    Limits { context, refusals, source_call: LONGEST_CALL, ..usual }
+    let repeats = wish.max_repeats.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.repeats);
+    Limits { context: wish.context_window, repeats, refusals, source_call: LONGEST_CALL, ..usual }
 }
 
 /// The values of variables that look like secrets, and the sensitive settings of extensions.

@@ -1,4 +1,4 @@
-//! Where dispatches leave their records, and the leaving itself.
+//! Where dispatches leave their records, the leaving itself, and what can be read of it afterwards.
 
 use std::ffi::OsString;
 use std::time::SystemTime;
@@ -11,6 +11,16 @@ use ollm_store::{Bounds, RotatingLog};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::port::Notices;
+
+mod export;
+mod filter;
+mod record;
+mod stats;
+
+pub use export::{chrome, csv, html};
+pub use filter::TraceFilter;
+pub use record::{HookRun, LeftOut, Record, Records, array, at};
+pub use stats::{HookStats, SlowRun, TraceStats};
 
 const FILE: &str = "trace.jsonl";
 
@@ -48,11 +58,15 @@ pub fn leave_late(trail: &RotatingLog, done: &Done) {
     let _ = trail.append(&trace::late(done, SystemTime::now(), env!("CARGO_PKG_VERSION")));
 }
 
-/// Has the hooks that run beside us leave their records as well.
+/// Has the hooks that run beside us leave their records as well, and tells whoever watches files that they have ended.
 pub fn listen(app: &mut App) {
-    if let Some(trail) = app.trail.clone() {
-        app.engine.on_late(move |late| leave_late(&trail, &late.done()));
-    }
+    let (trail, ends) = (app.trail.clone(), app.late_ends.clone());
+    app.engine.on_late(move |late| {
+        ends.add(&late.trace_id);
+        if let Some(trail) = &trail {
+            leave_late(trail, &late.done());
+        }
+    });
 }
 
 /// Writes down what came of an event. That it cannot be written is told in one line and changes nothing.

@@ -25,6 +25,9 @@ pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
 pub(crate) use schema::{by_event, snake};
 pub use schema::{hook_file_schema, hook_schema};
 
+/// The type of an action that posts the event.
+pub(crate) const HTTP: &str = "http";
+
 /// The names of the keys of an entry.
 static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| names(HOOK_KEYS));
 
@@ -58,6 +61,21 @@ pub(crate) type Own = fn(&mut Reader<'_>, &mut Draft, &str, &Cursor<'_>) -> bool
 /// A form whose entries have no keys of their own.
 pub(crate) fn no_own(_: &mut Reader<'_>, _: &mut Draft, _: &str, _: &Cursor<'_>) -> bool {
     false
+}
+
+/// A form in which an entry may post the event: the keys of that action stand beside the others.
+pub(crate) fn own_http(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
+    let kind = ActionType::of_files().find(|kind| kind.name == HTTP);
+    let Some((kind, blank)) = kind.and_then(|kind| Some((kind, kind.blank?))) else { return false };
+    if key == "type" {
+        draft.action.get_or_insert_with(blank);
+        return true;
+    }
+    let Some(row) = key::find(kind.keys, key) else { return false };
+    let mut spec = HookSpec::new("", "", draft.action.take().unwrap_or_else(blank));
+    reader.row(row, &mut spec, at);
+    draft.action = Some(spec.action);
+    true
 }
 
 /// Reads the keys of an entry; `None` when the hook cannot be loaded, with the findings that say why.
@@ -110,7 +128,6 @@ impl Draft {
 
     /// The line of shell an entry names.
     pub(crate) fn shell(&mut self) -> ActionSpec {
-        self.spec.dialect = Some("agent".to_owned());
         let script = match &self.spec.action {
             ActionSpec::Command(line) => line.command.clone(),
             _ => String::new(),
@@ -212,7 +229,13 @@ impl Reader<'_> {
                 self.need(at, value::positive(at.node), POSITIVE).into_iter().for_each(|count| set(spec, count));
             }
             KeyKind::Choice(names, set) => self.choice(at, &names(), |name| set(spec, name)),
-            KeyKind::Section(keys, unknown) => self.section(keys, unknown, spec, at),
+            KeyKind::Section(keys, unknown) => {
+                // Without any of its keys it allows nothing, which is not the same as saying nothing.
+                if row.name == "permissions" {
+                    spec.permissions.get_or_insert_default();
+                }
+                self.section(keys, unknown, spec, at);
+            }
         }
     }
 
@@ -263,11 +286,6 @@ impl Reader<'_> {
             "source" | "sourcePath" | "extensionName" => {
                 let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");
                 self.warn(at, Part::Key, message, Some("remove it".to_owned()));
-            }
-            "permissions" => {
-                // Ignoring it would run the hook with more than it was given.
-                let help = "remove it; `limits` bounds what a hook may use, `env` and `passEnv` what it gets to see";
-                self.refuse(at, "this version cannot hold a hook to `permissions`", Some(help.to_owned()));
             }
             "hooks" => {
                 let help = "write `command` beside `matcher`, or put groups into a file of their own";

@@ -38,8 +38,8 @@ mod yaml_edit;
 
 pub use budget::Budget;
 pub use config::{
-    Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
-    LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
+    BOX_SOCKETS, Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key,
+    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
     change as change_config, check_target as check_config_target, configuration, find_key, key_table,
     migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
@@ -52,7 +52,7 @@ pub use extension::{
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
 pub use format::Form;
-pub use load::{Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for};
+pub use load::{Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for, undeclared};
 pub use mcp::{
     Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,
     ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm, Transport,
@@ -60,5 +60,5 @@ pub use mcp::{
     remove_server, servers_from_json, servers_from_toml, servers_from_yaml, settings_file, taken_server, unfenced,
     yaml_value,
 };
-pub use place::{Places, PolicyFile, find_projects};
+pub use place::{NestedProjects, Places, PolicyFile, find_projects, nested_projects};
 pub use problem::{Problem, Severity, Snippet};

@@ -114,6 +114,11 @@ pub fn load(
     (catalog, problems)
 }
 
+/// The scripts in the hook folders of these places that no hook file names.
+pub fn undeclared(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Vec<Undeclared> {
+    load_all(places, env, overrides, Reading { positions: Positions::Always, bounded: true }).0.undeclared
+}
+
 /// Like [`load`], for one event: what projects bring is bounded, and hooks that cannot fit may be missing. What the files say
 /// is kept for the next event, and taken from there as long as they are what they were.
 pub fn load_for(

@@ -94,6 +94,15 @@ impl ServerSpec {
             origin: Origin::default(),
         }
     }
+
+    /// The server in a message, with the extension it is part of.
+    pub fn label(&self) -> String {
+        let name = &self.name;
+        match &self.extension {
+            Some(extension) => format!("server `{name}` of extension `{extension}`"),
+            None => format!("server `{name}`"),
+        }
+    }
 }
 
 /// Where a server is.

@@ -56,6 +56,24 @@ impl Places {
         Places { project, enclosing, ..self.clone() }
     }
 
+    /// The same with the projects that another folder is in: approved hooks of those run as well.
+    ///
+    /// A project in which our own folder lies is left out: it could approve itself.
+    #[must_use]
+    pub fn also_in(&self, folder: &Path) -> Places {
+        let is_new = |project: &PathBuf| {
+            let holds_us = self.home.starts_with(project) && self.user_home.as_deref() != Some(project);
+            !holds_us && !self.projects().any(|known| same_place(known, project))
+        };
+        let mut found: Vec<PathBuf> = find_projects(folder, &self.home).into_iter().filter(is_new).rev().collect();
+        let mut places = self.clone();
+        if places.project.is_none() {
+            places.project = found.pop();
+        }
+        places.enclosing.extend(found);
+        places
+    }
+
     /// The same without any project.
     #[must_use]
     pub fn users_own(&self) -> Places {
@@ -129,6 +147,43 @@ pub(crate) fn is_project(folder: &Path, home: &Path) -> bool {
     let is_own = |found: &Metadata| home.metadata().is_ok_and(|home| same(&home, found));
     let declares = folder.join(".ollm").metadata().is_ok_and(|found| found.is_dir() && !is_own(&found));
     declares || folder.join(".git").symlink_metadata().is_ok()
+}
+
+/// What was found of projects within another one.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NestedProjects {
+    /// Their folders.
+    pub folders: Vec<PathBuf>,
+    /// Whether all folders were looked at.
+    pub is_complete: bool,
+}
+
+/// The folders below a project that have a `.ollm` of their own, in the order of their names. Neither links nor the insides of
+/// `.git` are followed.
+pub fn nested_projects(project: &Path) -> NestedProjects {
+    /// More folders are not looked at.
+    const MOST: usize = 20_000;
+    let mut found = NestedProjects { folders: Vec::new(), is_complete: true };
+    let (mut open, mut seen) = (vec![project.to_owned()], 0_usize);
+    while let Some(folder) = open.pop() {
+        seen += 1;
+        if seen > MOST {
+            found.is_complete = false;
+            break;
+        }
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if name == ".ollm" && folder != project {
+                found.folders.push(folder.clone());
+            } else if is_folder && name != ".git" && name != ".ollm" {
+                open.push(entry.path());
+            }
+        }
+    }
+    found.folders.sort_unstable();
+    found
 }
 
 /// Whether both paths lead to the same thing, by device and inode.

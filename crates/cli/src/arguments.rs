@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use ollm_app::command_box::BoxPolicy;
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
 use ollm_protocol::Dialect;
@@ -22,13 +23,15 @@ pub(crate) mod mcp;
 pub(crate) mod trace;
 pub(crate) mod trust;
 
-use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
+use agent::{AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
-use trace::TraceCommand;
+use trace::TraceArguments;
 use trust::TrustCommand;
+
+const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left out. While a chat runs in the project, the chat tells hooks instead.\n\nExit codes: 5 the project is gone, 129, 130 or 143 a signal ended it.";
 
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
@@ -83,6 +86,16 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: GitHookCommand,
     },
+    /// Tell hooks of every file that people and programs create, edit or delete in this project
+    #[command(after_help = WATCH_HELP)]
+    Watch {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command in a box: neither it nor anything that it starts can change protected files
+    #[command(after_help = BOX_HELP)]
+    Box(BoxArguments),
     /// Look over everything that is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
     Doctor {
@@ -90,11 +103,10 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say why each hook does or does not run for an event, why one hook does not run, or how an earlier verdict came about
+    Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
-    Trace {
-        #[command(subcommand)]
-        command: TraceCommand,
-    },
+    Trace(TraceArguments),
     /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
         #[command(subcommand)]
@@ -128,6 +140,11 @@ pub(crate) enum Command {
     Chat {
         #[command(flatten)]
         agent: AgentArguments,
+    },
+    /// List, fetch and look at the models of a local Ollama
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
     },
     /// Look at earlier conversations
     Session {
@@ -188,6 +205,23 @@ pub(crate) struct SchemaArguments {
     pub(crate) answer: bool,
 }
 
+const BOX_HELP: &str = "Protected are the settings and hooks of ollm and other agents, ollm itself, shell start files, \
+SSH keys, and hooks of the repository. What the kernel cannot hold is compared afterwards and restored.
+
+Exit codes: that of the command, 128 and its number for a signal, 3 configuration error, 5 no box or no such program, 64 \
+usage.";
+
+#[derive(Debug, Args)]
+pub(crate) struct BoxArguments {
+    /// How much the box keeps from the command: `strict` also limits writing to the project, temporary folders and
+    /// caches, and hides secrets; without this, the setting `agent.box` decides
+    #[arg(long, value_parser = box_policies())]
+    pub(crate) policy: Option<BoxPolicy>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 continue, 2 do not continue, 3 the data could not be read, 64 wrong usage.")]
 pub(crate) struct EmitArguments {
@@ -212,6 +246,9 @@ pub(crate) struct ConnectArguments {
     /// Show what would change, and change nothing
     #[arg(long, requires = "agent")]
     pub(crate) dry_run: bool,
+    /// Have the agent's shell commands run in a box, as `ollm box` does, where it lets a hook change them
+    #[arg(long = "box", requires = "agent", conflicts_with_all = ["capabilities", "json"])]
+    pub(crate) in_box: bool,
     /// Show what hooks can do at each event of the agent, and change nothing
     #[arg(long, requires = "agent", conflicts_with_all = ["project", "dry_run"])]
     pub(crate) capabilities: bool,
@@ -260,6 +297,13 @@ fn purposes() -> impl TypedValueParser<Value = Purpose> {
         ("context", "Tell the agent something before it begins", Purpose::Context),
     ];
     one_of(ALL.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
+}
+
+/// How much a box keeps from a command.
+fn box_policies() -> impl TypedValueParser<Value = BoxPolicy> {
+    one_of(
+        [("on", BoxPolicy::On), ("strict", BoxPolicy::Strict)].map(|(name, policy)| (PossibleValue::new(name), policy)),
+    )
 }
 
 /// What a scaffolded hook is written in.
@@ -352,4 +396,17 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error, output: &mut Output) -> Failure {
     output.explain(&error.render().ansi().to_string());
     Failure::new(Kind::Usage, "")
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// An event in any dialect's spelling, a hook's id or name, or a `traceId` or a part of one
+    pub(crate) what: String,
+    /// The event's data as JSON
+    #[arg(long, value_name = "JSON")]
+    pub(crate) data: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }

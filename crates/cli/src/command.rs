@@ -6,6 +6,7 @@ use crate::arguments::Command;
 use crate::error::Failure;
 use crate::output::Output;
 
+mod r#box;
 mod chat;
 mod completions;
 pub(crate) mod config;
@@ -13,11 +14,13 @@ mod connect;
 pub(crate) mod demo;
 mod doctor;
 mod emit;
+mod explain;
 pub(crate) mod ext;
 mod git_hook;
 pub(crate) mod hook;
 mod man;
 pub(crate) mod mcp;
+mod model;
 pub(crate) mod review;
 mod run;
 mod schema;
@@ -25,20 +28,24 @@ mod session;
 mod skill;
 mod trace;
 pub(crate) mod trust;
+mod watch;
 
 pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
         Command::Hook { command } => hook::run_command(command, context, output),
+        Command::Box(arguments) => r#box::run(&arguments, context, output),
         Command::Emit(arguments) => emit::run(&arguments, context, output),
         Command::Connect(arguments) => connect::connect(&arguments, context, output),
         Command::Disconnect(arguments) => connect::disconnect(&arguments, context, output),
         Command::Import(arguments) => connect::import(&arguments, context, output),
         Command::GitHook { command } => git_hook::run_command(&command, context, output),
+        Command::Watch { json } => watch::run(json, context, output),
         Command::Doctor { json } => doctor::run(json, context, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, context, output),
         Command::Man { out } => man::run(out.as_deref(), output),
-        Command::Trace { command } => trace::run(&command, context, output),
+        Command::Explain(arguments) => explain::run(&arguments, context, output),
+        Command::Trace(arguments) => trace::run(&arguments, context, output),
         Command::Ext { command } => ext::run_command(command, context, output),
         Command::Skill { command } => skill::run_command(command, context, output),
         Command::Config { command } => config::run_command(command, context, output),
@@ -46,6 +53,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Mcp { command } => mcp::run_command(command, context, output),
         Command::Run(arguments) => run::run(&arguments, context, output),
         Command::Chat { agent } => chat::run(&agent, context, output),
+        Command::Model { command } => model::run(&command, context, output),
         Command::Session { command } => session::run(command, context, output),
         Command::Demo { json } => demo::run(context, json, output),
     }

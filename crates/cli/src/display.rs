@@ -1,12 +1,14 @@
 //! What a person or a program sees of a session.
 
-use ollm_agent::{HookNote, News, Show, Turn, TurnEnd};
+use ollm_agent::{Cancel, HookNote, News, Show, Turn, TurnEnd};
 use ollm_app::Shared;
 use ollm_protocol::joined;
 use ollm_store::{cut, escape_for_people};
 use serde_json::{Value, json};
 
-use crate::output::Output;
+use crate::output::{Output, is_shown, screen_size};
+use crate::timeline::{DIM, PLAIN};
+use crate::wrap::Wrap;
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,22 @@ pub(crate) enum Style {
 pub(crate) struct Display<'a, 'o> {
     pub(crate) output: &'a Shared<&'o mut Output>,
     pub(crate) style: Style,
-    /// Whether the last line of standard output is unfinished.
-    pub(crate) open: bool,
+    /// Interrupts the turn when nobody reads any more.
+    pub(crate) cancel: Cancel,
+    /// Which unfinished line is the last.
+    open: OpenLine,
+    /// Breaks lines for a terminal.
+    wrap: Option<Wrap>,
+}
+
+/// A line that is not finished yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OpenLine {
+    None,
+    /// The model's words, on standard output.
+    Words,
+    /// The model's thoughts, on standard error.
+    Thoughts,
 }
 
 /// The most of a result or an argument that one line shows.
@@ -37,6 +53,18 @@ impl Show for Display<'_, '_> {
             Style::Quiet => self.tell_trouble(news),
             Style::Text => self.text(news),
         }
+        // Whoever stops reading wants no more of it, and the model need not go on.
+        if self.output.lock().is_unread() {
+            self.cancel.end();
+        }
+    }
+}
+
+impl<'a, 'o> Display<'a, 'o> {
+    pub(crate) fn new(output: &'a Shared<&'o mut Output>, style: Style, cancel: &Cancel) -> Display<'a, 'o> {
+        let width = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
+        let wrap = width.filter(|width| *width > 0).map(Wrap::new);
+        Display { output, style, cancel: cancel.clone(), open: OpenLine::None, wrap }
     }
 }
 
@@ -51,28 +79,54 @@ impl Display<'_, '_> {
         self.output.lock().tell(text);
     }
 
-    /// Ends a line of the model's words before anything else is said.
+    fn tell_failure(&mut self, text: &str) {
+        self.finish_line();
+        self.output.lock().tell_failure(text);
+    }
+
+    /// Ends a line of the model's words or thoughts before anything else is said.
     fn finish_line(&mut self) {
-        if std::mem::take(&mut self.open) {
-            let _ = self.output.lock().bytes(b"\n", b"", 0);
+        match std::mem::replace(&mut self.open, OpenLine::None) {
+            OpenLine::None => {}
+            OpenLine::Words => {
+                let rest = self.wrap.as_mut().map(Wrap::finish).unwrap_or_default();
+                let _ = self.output.lock().bytes(format!("{rest}\n").as_bytes(), b"", 0);
+            }
+            OpenLine::Thoughts => self.output.lock().explain("\n"),
         }
+    }
+
+    /// Goes on with a line of this kind.
+    fn go_on(&mut self, kind: OpenLine, text: &str) {
+        if self.open != kind {
+            self.finish_line();
+        }
+        self.open = if text.ends_with('\n') { OpenLine::None } else { kind };
     }
 
     fn text(&mut self, news: &News<'_>) {
         match news {
             News::Text(text) => {
+                self.go_on(OpenLine::Words, text);
                 let shown = escape_for_people(text);
+                let shown = self.wrap.as_mut().map_or_else(|| shown.to_string(), |wrap| wrap.push(&shown));
                 let _ = self.output.lock().bytes(shown.as_bytes(), b"", 0);
-                self.open = !text.ends_with('\n');
             }
+            News::Thought(text) => {
+                self.go_on(OpenLine::Thoughts, text);
+                self.output.lock().explain(&format!("{DIM}{}{PLAIN}", escape_for_people(text)));
+            }
+            News::Waiting { seconds } => self.tell(&format!("still waiting for the model, {seconds} s so far")),
             News::Answered { .. } => self.finish_line(),
             News::Calling { name, args, .. } => {
                 let args = Value::from((*args).clone()).to_string();
                 self.tell(&format!("→ {name} {}", cut(&args, LONGEST)));
             }
             News::Called { name, result, failed, diff, .. } => {
-                let mark = if *failed { "✗" } else { "✓" };
-                self.tell(&format!("{mark} {name}: {}", cut(&gist(result), LONGEST)));
+                if *failed {
+                    return self.tell_trouble(news);
+                }
+                self.tell(&format!("✓ {name}: {}", cut(&gist(result), LONGEST)));
                 if let Some(diff) = diff {
                     self.output.lock().explain(&escape_for_people(diff));
                 }
@@ -86,14 +140,17 @@ impl Display<'_, '_> {
 
     fn tell_trouble(&mut self, news: &News<'_>) {
         match news {
-            News::Refused { event, tool, hook, reason } => {
+            News::Refused { event, tool, args, hook, reason } => {
                 let what = tool.unwrap_or(event.name());
-                self.tell(&format!("hook `{hook}` refused {what}: {reason}"));
+                let args = args
+                    .filter(|args| !args.is_empty())
+                    .map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST)));
+                self.tell(&format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default()));
             }
             News::Note(HookNote { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
-            News::Error(text) => self.tell(text),
+            News::Error(text) => self.tell_failure(text),
             News::Called { name, result, failed: true, .. } => {
-                self.tell(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
+                self.tell_failure(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
             }
             _ => {}
         }

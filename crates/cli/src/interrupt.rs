@@ -1,11 +1,13 @@
 //! Signals that ask us to end: the first ends the turn, the next the session, and if even that takes too long, us.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use ollm_agent::Cancel;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -25,6 +27,22 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// Listens for signals for a session, until the process ends. Where that cannot be had, they end us at once, as ever.
+    pub(crate) fn listen_for(cancel: &Cancel) -> Stop {
+        let stop = Stop { signal: Arc::default(), cancel: cancel.clone() };
+        let heard = stop.clone();
+        on_signals(move |signal| {
+            heard.signal.store(signal, Ordering::Relaxed);
+            if signal == SIGINT {
+                heard.cancel.interrupt();
+            } else {
+                heard.cancel.end();
+            }
+            heard.cancel.is_final().then_some(GRACE)
+        });
+        stop
+    }
+
     /// Listens for signals until the process ends. The first is to be obeyed in order; a second one, or too long an
     /// order, ends us at once.
     pub(crate) fn listen() -> Stop {
@@ -47,27 +65,47 @@ impl Stop {
 
     /// How we exit because of it.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let kind = match self.signal.load(Ordering::Relaxed) {
-            0 => return None,
-            SIGTERM => Kind::Terminated,
-            SIGHUP => Kind::HungUp,
-            _ => Kind::Interrupted,
-        };
-        Some(Failure::new(kind, "interrupted"))
+        self.kind().map(|kind| Failure::new(kind, "interrupted"))
+    }
+
+    /// The exit code of something that was interrupted: by the signal that came last, or by a key.
+    pub(crate) fn code(&self) -> u8 {
+        self.kind().unwrap_or(Kind::Interrupted) as u8
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            SIGTERM => Some(Kind::Terminated),
+            SIGHUP => Some(Kind::HungUp),
+            _ => Some(Kind::Interrupted),
+        }
     }
 }
 
-/// Listens for signals until the process ends. Where that cannot be had, they end us at once, as ever.
-pub(crate) fn listen(cancel: &Cancel) {
-    let cancel = cancel.clone();
-    on_signals(move |signal| {
-        if signal == SIGINT {
-            cancel.interrupt();
-        } else {
-            cancel.end();
+/// A terminal that does not write `^C` into the answer; dropped, it is as it was.
+pub(crate) struct QuietTerminal(Option<Termios>);
+
+impl QuietTerminal {
+    /// Quiet from now on, where standard input is a terminal.
+    pub(crate) fn new() -> QuietTerminal {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(mut modes) = before.clone() {
+            modes.local_modes.remove(LocalModes::ECHOCTL);
+            // Without it the answer only looks worse.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
         }
-        cancel.is_final().then_some(GRACE)
-    });
+        QuietTerminal(before)
+    }
+}
+
+impl Drop for QuietTerminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // A terminal that is gone needs nothing.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
 }
 
 /// Calls `respond` for each signal that asks us to end, on a thread of its own. It says within which time the process

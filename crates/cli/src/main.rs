@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
 
+mod approver;
 mod arguments;
 mod ask;
 mod command;
@@ -17,6 +18,7 @@ mod person;
 mod problem;
 mod remedy;
 mod timeline;
+mod wrap;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -95,6 +97,10 @@ fn context<'a>(
     let mut context = AppContext::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
     context.program = std::env::current_exe().ok();
     context.places.policy = Some(PolicyFile::of_system());
+    // An agent may have been started elsewhere than where it works now.
+    if let Some(told) = told.filter(|told| told.is_absolute() && **told != context.cwd && told.is_dir()) {
+        context.places = context.places.also_in(told);
+    }
     // An agent that could loosen a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);

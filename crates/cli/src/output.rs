@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ollm_app::{AppContext, Notices};
 use ollm_protocol::Reply;
 use ollm_store::{escape_for_json, escape_for_people, one_line};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
@@ -93,9 +95,24 @@ impl Output {
         self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
     }
 
+    /// Whether nobody reads standard output any more.
+    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
+    pub(crate) fn is_unread(&self) -> bool {
+        let stdout = io::stdout();
+        let mut look = [PollFd::new(&stdout, PollFlags::empty())];
+        rustix::event::poll(&mut look, Some(&Timespec::default())).is_ok()
+            && look.iter().any(|seen| seen.revents().contains(PollFlags::ERR))
+    }
+
     /// Tells the person something, in one line.
     pub(crate) fn tell(&mut self, text: &str) {
         self.log.add("note", text);
+        self.say(text);
+    }
+
+    /// Tells the person that something failed, in one line.
+    pub(crate) fn tell_failure(&mut self, text: &str) {
+        self.log.add("error", text);
         self.say(text);
     }
 
@@ -126,6 +143,16 @@ impl Output {
         }
     }
 
+    /// A bar on standard error.
+    pub(crate) fn progress_bar(&self) -> Progress {
+        let target = if self.silent { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg}") {
+            bar.set_style(style);
+        }
+        Progress(bar)
+    }
+
     /// Tells why nothing came of it; the answer is the exit code.
     pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
         self.silent = false;
@@ -147,8 +174,30 @@ impl Notices for Output {
         Output::tell(self, text);
     }
 
+    fn tell_failure(&mut self, text: &str) {
+        Output::tell_failure(self, text);
+    }
+
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
+    }
+}
+
+/// How far something long is, on a terminal; elsewhere nothing is drawn.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Shows what happens, and how many bytes of how many are done; a total of zero is unknown.
+    pub(crate) fn step(&mut self, what: &str, done: u64, total: u64) {
+        self.0.set_message(what.to_owned());
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+
+    /// Leaves the terminal as it was.
+    pub(crate) fn clear(self) {
+        self.0.finish_and_clear();
     }
 }
 
@@ -180,6 +229,14 @@ pub(crate) fn screen_size() -> Option<(u16, u16)> {
 /// Shows something to the person at the terminal, from any thread: a part of a question, not a message of its own.
 pub(crate) fn say(text: &str) {
     let _ = write!(io::stderr(), "{text}");
+}
+
+/// Writes one JSON value on a line, from any thread: a part of a stream of them.
+pub(crate) fn print_json(value: &Value) {
+    let json = value.to_string();
+    let json = if is_shown() { escape_for_json(&json) } else { json.into() };
+    // A reader that went away is its own business; other errors show when the answer is written.
+    let _ = writeln!(io::stdout().lock(), "{json}");
 }
 
 fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {

@@ -1,20 +1,16 @@
 //! Questions to whoever sits at the terminal.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_app::{AppContext, Person};
-use ollm_store::{cut, escape_for_people, one_line};
-use ollm_trust::{Approver, Choice, Question};
+use ollm_store::{cut, one_line};
 
 use crate::ask::{Chosen, ask_secret, ask_unless, choose};
-use crate::command::review;
 use crate::open;
 use crate::output::{is_terminal, say};
-use crate::remedy::COMMANDS;
 
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
@@ -54,17 +50,11 @@ impl Person for AtTerminal {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     cancel: Cancel,
-    /// The hooks, as they were, to which the person said no: once is enough.
-    declined: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl Terminal {
     pub(crate) fn new(cancel: &Cancel) -> Terminal {
-        Terminal { cancel: cancel.clone(), declined: Mutex::default() }
-    }
-
-    fn declined(&self) -> MutexGuard<'_, BTreeSet<(String, String)>> {
-        self.declined.lock().unwrap_or_else(PoisonError::into_inner)
+        Terminal { cancel: cancel.clone() }
     }
 
     fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)]) -> Chosen<T> {
@@ -90,29 +80,5 @@ impl Approve for Terminal {
             Chosen::No => Consent::No,
             Chosen::Nobody => Consent::Nobody,
         }
-    }
-}
-
-impl Approver for Terminal {
-    fn ask(&self, question: &Question<'_>) -> Choice {
-        let asked_about = (question.id.to_owned(), question.identity.digest.to_string());
-        if self.declined().contains(&asked_about) {
-            return Choice::No;
-        }
-        let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
-        let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
-        text.push_str(&escape_for_people(&review::text(question.review)));
-        let command = COMMANDS.command(question.remedy).unwrap_or_default();
-        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(&command));
-        text.push_str("May it run, as long as nothing of it changes?");
-        let chosen = self.choose(&text, &[("[o]nce", Choice::Once), ("one [s]ession", Choice::Session)]);
-        if let Chosen::One(choice) = chosen {
-            return choice;
-        }
-        // An interruption is no answer, and neither is a terminal that is gone.
-        if chosen == Chosen::No && !self.cancel.is_set() {
-            self.declined().insert(asked_about);
-        }
-        Choice::No
     }
 }

@@ -27,6 +27,8 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ReviewTools(server) => named("mcp review", server),
         Remedy::ConnectAgent(name) => named("connect", name),
         Remedy::ConnectInProject(name) => named("connect --project", name),
+        Remedy::InstallGitHook => "ollm git-hook install".to_owned(),
+        Remedy::WatchFiles => "ollm watch".to_owned(),
         Remedy::DeclareScript { event, path } => {
             named(&format!("hook add {}", event.unwrap_or("EVENT")), &path.display().to_string())
         }
@@ -39,6 +41,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ShowConfiguration(section) => format!("ollm config show {section}"),
         Remedy::MigrateConfiguration => "ollm config migrate".to_owned(),
         Remedy::NameModel => "ollm run --model openai:NAME@http://HOST:PORT/v1 …".to_owned(),
+        Remedy::PullModel(name) => named("model pull", name),
         Remedy::RecordModel => "ollm run --record FILE".to_owned(),
         Remedy::Demonstrate => "ollm demo".to_owned(),
         _ => return None,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use ollm_engine::{Outcome, Report, Skip, Status};
+use ollm_engine::{Outcome, Report, Skip};
 use ollm_protocol::{Flow, joined};
 use ollm_store::one_line;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use serde_json::Value;
 pub(crate) const BOLD: &str = "\x1b[1m";
 pub(crate) const DIM: &str = "\x1b[2m";
 pub(crate) const PLAIN: &str = "\x1b[0m";
+pub(crate) const RED: &str = "\x1b[31m";
 
 /// One event: what was decided, then its hooks on a common time scale.
 pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
@@ -25,7 +26,9 @@ pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -
     let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
     let mut started = Duration::ZERO;
     for report in shown {
-        let _ = writeln!(text, "{}", line(report, started, longest));
+        let (name, status) = (&report.hook.spec.name, report.status.name());
+        let bar = Bar { name, status, start: started, took: report.duration };
+        let _ = writeln!(text, "{}", bar.line(longest));
         started += report.duration;
     }
     for skip in skipped {
@@ -36,25 +39,33 @@ pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -
     text
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of thirty cells")]
-fn line(report: &Report, started: Duration, whole: Duration) -> String {
-    const WIDTH: f64 = 30.0;
-    let scale = WIDTH / whole.as_secs_f64();
-    let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
-    let bar = cells(report.duration).replace(' ', "▇");
-    let bar = if bar.is_empty() { "▏" } else { &bar };
-    let colour = match report.status {
-        Status::Ok => "\x1b[32m",
-        Status::Blocked => "\x1b[31m",
-        Status::Failed | Status::Timeout => "\x1b[33m",
-    };
-    let millis = report.duration.as_secs_f64() * 1e3;
-    let name = one_line(&report.hook.spec.name);
-    format!(
-        "  {name:<26}{colour}{:<9}{PLAIN}{millis:>7.1} ms  {}{colour}{bar}{PLAIN}",
-        report.status.name(),
-        cells(started)
-    )
+/// One hook's run on a time scale.
+pub(crate) struct Bar<'a> {
+    pub(crate) name: &'a str,
+    /// How it ended, as reports call it.
+    pub(crate) status: &'a str,
+    pub(crate) start: Duration,
+    pub(crate) took: Duration,
+}
+
+impl Bar<'_> {
+    /// The run as a line, where the scale is so long.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of thirty cells")]
+    pub(crate) fn line(&self, whole: Duration) -> String {
+        const WIDTH: f64 = 30.0;
+        let scale = WIDTH / whole.as_secs_f64();
+        let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
+        let bar = cells(self.took).replace(' ', "▇");
+        let bar = if bar.is_empty() { "▏" } else { &bar };
+        let colour = match self.status {
+            "ok" => "\x1b[32m",
+            "blocked" => RED,
+            _ => "\x1b[33m",
+        };
+        let millis = self.took.as_secs_f64() * 1e3;
+        let (name, status, before) = (one_line(self.name), one_line(self.status), cells(self.start));
+        format!("  {name:<26}{colour}{status:<9}{PLAIN}{millis:>7.1} ms  {before}{colour}{bar}{PLAIN}")
+    }
 }
 
 fn decision(outcome: &Outcome) -> String {
@@ -62,7 +73,7 @@ fn decision(outcome: &Outcome) -> String {
     if !outcome.continues() {
         let reason = verdict.reason().unwrap_or_default();
         let word = if verdict.flow == Flow::Ask { "ask" } else { "blocked" };
-        return format!("\x1b[31m{word}{PLAIN}: {}", one_line(&reason.replace('\n', "; ")));
+        return format!("{RED}{word}{PLAIN}: {}", one_line(&reason.replace('\n', "; ")));
     }
     let mut notes = Vec::new();
     if let Some(args) = &outcome.modified_args {

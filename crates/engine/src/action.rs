@@ -23,6 +23,7 @@ mod builtin;
 mod command;
 mod http;
 mod mcp;
+mod permissions;
 mod run_command;
 mod shell;
 
@@ -169,7 +170,13 @@ pub(crate) struct ActionContext<'a> {
 }
 
 pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
-    runner(&context.hook().action).prepare(context)
+    match runner(&context.hook().action).prepare(context) {
+        Prepared::Task(Task::Job(job), warnings) => match permissions::held(context, *job) {
+            Ok(job) => Prepared::Task(Task::Job(Box::new(job)), warnings),
+            Err(why) => Prepared::Impossible(why),
+        },
+        prepared => prepared,
+    }
 }
 
 /// Whether how its process ends is the whole answer of a hook.

@@ -21,7 +21,7 @@ use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run::{self, RunContext, Stop};
-use crate::select::select;
+use crate::select::{self, select};
 use crate::twin;
 
 /// The hook engine. Everything it knows of the world came in as a value.
@@ -115,6 +115,12 @@ impl Engine {
         (runs.cloned(), skipped)
     }
 
+    /// Why a hook would run for no event at all, as things are: it is switched off, or may not run.
+    pub fn obstacle(&self, hook: &Arc<Hook>) -> Option<Skip> {
+        let refusal = || self.trust.forecast(hook, &self.environment.trust_context());
+        select::disabled(hook).or_else(|| refusal().map(|refusal| clear::skip(hook, refusal)))
+    }
+
     /// What a hook requires and does not have, as things are.
     pub fn unmet(&self, hook: &Arc<Hook>) -> Option<Skip> {
         let mut facts = Facts::default();
@@ -185,7 +191,10 @@ impl Engine {
     /// Candidates, is there an approval at all, facts, plan: nothing is hashed but for hooks that require something.
     pub(crate) fn planned(&self, event: &Event, listing: Listing) -> (Plan, Facts) {
         let subject = event.subject();
-        let found = self.registry.candidates(event.kind, subject);
+        let found = match event.missing_subject() {
+            Some(_) => self.registry.possible(event.kind),
+            None => self.registry.candidates(event.kind, subject),
+        };
         let selection = select(found, event, |hook| self.refusal(hook), || self.environment.surroundings());
         let sources = Sources { environment: &self.environment, rates: &self.rates };
         let may_run = |hook: &Arc<Hook>| self.trust.forecast(hook, &self.environment.trust_context()).is_none();
@@ -196,7 +205,8 @@ impl Engine {
             facts.find(&able, &self.environment);
         }
         let mut planned = plan(event.kind, selection, &facts);
-        if listing == Listing::All {
+        // Without a subject the others are among the skipped already.
+        if listing == Listing::All && event.missing_subject().is_none() {
             planned.skipped.extend(self.registry.unfitting(event.kind, subject));
         }
         (planned, facts)

@@ -11,6 +11,11 @@ use ollm_trust::TrustContext;
 use crate::background::Launcher;
 use crate::narrow::Surroundings;
 
+/// The variable that names the extension of a hook to what the hook starts.
+pub const EXTENSION_VARIABLE: &str = "OLLM_EXTENSION";
+/// The variable that says in how many events a hook runs: one that sends an event itself is in one more.
+pub const DEPTH_VARIABLE: &str = "OLLM_EVENT_DEPTH";
+
 /// The surroundings of the engine, as values: it reads no environment by itself.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
@@ -89,13 +94,14 @@ impl Environment {
         if let Some(folder) = hook.spec.origin.file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             set("OLLM_HOOK_DIR", folder.into());
         }
-        if let Some(project) = hook.spec.project.as_ref().or(self.project.as_ref()) {
+        let project = hook.spec.project.as_ref().or(self.project.as_ref());
+        if let Some(project) = project {
             set("OLLM_PROJECT_DIR", project.into());
-            // Hooks that were written for another agent look for it under that agent's name.
-            let others = agent_named(hook.dialect.name()).map_or(&[][..], |agent| agent.home.project_variables);
-            for name in others {
-                set(name, project.into());
-            }
+        }
+        // Hooks that were written for another agent look for it under that agent's name, and every folder is a project there.
+        let others = agent_named(hook.dialect.name()).map_or(&[][..], |agent| agent.home.project_variables);
+        for name in others {
+            set(name, project.cloned().unwrap_or_else(|| self.here(event)).into());
         }
         for setting in &hook.settings {
             set(&setting.name, setting.value.get()?.into());
@@ -103,7 +109,15 @@ impl Environment {
         for (name, value) in &hook.spec.env {
             set(name, value.into());
         }
+        set(DEPTH_VARIABLE, self.depth().saturating_add(1).to_string().into());
+        seen.retain(|(name, _)| name != EXTENSION_VARIABLE);
+        seen.extend(hook.spec.extension.as_ref().map(|name| (EXTENSION_VARIABLE.into(), name.into())));
         Ok(seen)
+    }
+
+    /// In how many events we are ourselves.
+    fn depth(&self) -> u32 {
+        self.get(DEPTH_VARIABLE).and_then(|depth| depth.to_str()?.parse().ok()).unwrap_or(0)
     }
 
     /// What patterns and conditions see.
@@ -117,11 +131,15 @@ impl Environment {
         }
     }
 
+    /// The folder that an event is about. One that is gone must not take the guards down with it: they run where we are.
+    fn here(&self, event: &Event) -> PathBuf {
+        let told = event.text("cwd").map(|cwd| self.cwd.join(cwd)).filter(|cwd| cwd.is_dir());
+        told.unwrap_or_else(|| self.cwd.clone())
+    }
+
     /// The folder one hook runs in.
     pub(crate) fn folder(&self, hook: &Hook, event: &Event) -> PathBuf {
-        // A folder that is gone must not take the guards down with it: they run where we are.
-        let told = event.text("cwd").map(|cwd| self.cwd.join(cwd)).filter(|cwd| cwd.is_dir());
-        let here = told.unwrap_or_else(|| self.cwd.clone());
+        let here = self.here(event);
         hook.spec.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd))
     }
 }

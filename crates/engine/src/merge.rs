@@ -19,8 +19,7 @@ pub(crate) fn apply_policy(mut report: Report) -> Report {
         let deed = if report.refused { "refused by" } else { "a person is asked for by" };
         report.verdict.reasons.push(format!("{deed} hook `{name}`"));
     }
-    let Some(error) = report.error.as_ref().filter(|_| !report.refused && !report.detached) else { return report };
-    let reason = format!("hook `{name}` failed: {error}");
+    let Some(reason) = report.failure().filter(|_| !report.refused && !report.detached) else { return report };
     let policy = match report.hook.on_failure.value {
         OnFailure::Allow => return report,
         OnFailure::Block => Verdict::block(reason),
@@ -102,6 +101,7 @@ impl<'e> Progress<'e> {
             trace_id: trace_id.to_owned(),
             answered_by: None,
             unheard: None,
+            notes: Vec::new(),
             plan,
             time: begun.time,
             started: begun.started,

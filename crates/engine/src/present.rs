@@ -26,7 +26,8 @@ pub(crate) fn presentable(mut report: Report, environment: &Environment) -> Repo
     ];
     let spoken = report.process.as_mut().and_then(|process| process.spoken.as_mut());
     let spoken = spoken.into_iter().flat_map(|spoken| [&mut spoken.stdout, &mut spoken.stderr]);
-    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).chain(spoken).collect();
+    let mut texts: Vec<&mut String> =
+        lists.into_iter().flatten().chain(&mut report.error).chain(&mut report.stack).chain(spoken).collect();
     if texts.is_empty() && verdict.metadata.is_empty() {
         return report;
     }

@@ -109,6 +109,14 @@ impl Registry {
         self.events.get(&kind).map(|index| index.fitting(subject)).unwrap_or_default()
     }
 
+    /// All hooks of an event, in the order they should run: those that are for a subject may be for this one.
+    pub(crate) fn possible(&self, kind: EventKind) -> Vec<&Arc<Hook>> {
+        let mut entries: Vec<&Entry> =
+            self.events.get(&kind).map(|index| index.entries.iter().collect()).unwrap_or_default();
+        entries.sort_unstable_by_key(|entry| entry.turn);
+        entries.into_iter().map(|entry| &entry.hook).collect()
+    }
+
     /// The hooks of an event whose matcher does not fit the subject.
     pub fn unfitting(&self, kind: EventKind, subject: Option<&str>) -> Vec<Skip> {
         let hooks = self.events.get(&kind).into_iter().flat_map(EventIndex::hooks);

@@ -49,6 +49,8 @@ pub struct Report {
     pub process: Option<Process>,
     /// What went wrong.
     pub error: Option<String>,
+    /// What its process wrote on standard error, where it failed with more than one line.
+    pub stack: Option<String>,
     /// What was odd but accepted.
     pub warnings: Vec<String>,
     /// Whether something it started kept its output open after it ended.
@@ -57,6 +59,13 @@ pub struct Report {
     pub refused: bool,
     /// Whether nobody waited for it: it goes on by itself and decides nothing.
     pub detached: bool,
+}
+
+impl Report {
+    /// The line about a failure, with who failed; none where nothing did.
+    pub fn failure(&self) -> Option<String> {
+        self.error.as_ref().map(|error| format!("{} failed: {error}", self.hook.spec.label()))
+    }
 }
 
 /// What a hook's process left behind.
@@ -179,6 +188,8 @@ pub struct Outcome {
     pub answered_by: Option<String>,
     /// Why a refusal had no effect, where whoever asked cannot be told of one.
     pub unheard: Option<String>,
+    /// What a person should know that concerns no hook that ran or was skipped.
+    pub notes: Vec<String>,
     /// What was to run: stages one after the other, the hooks of a stage at once.
     pub plan: Vec<Vec<Arc<Hook>>>,
     /// When the dispatch began, by the engine's clock.
@@ -201,6 +212,7 @@ impl Outcome {
             trace_id: String::new(),
             answered_by: None,
             unheard: None,
+            notes: Vec::new(),
             plan: Vec::new(),
             time: SystemTime::now(),
             started: Instant::now(),

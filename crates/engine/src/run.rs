@@ -16,6 +16,7 @@ use crate::background::Background;
 use crate::bus::Wire;
 use crate::clear::Step;
 use crate::environment::Environment;
+use crate::limit::exceeded;
 use crate::merge::apply_policy;
 use crate::present::presentable;
 use crate::report::{Process, Report, Spoken, Status};
@@ -24,6 +25,8 @@ use ollm_trust::Trusted;
 
 /// How often a caller who may lose interest is asked whether it has.
 const LOOKING: Duration = Duration::from_millis(20);
+/// The most that is kept of what a failed hook wrote on standard error.
+const LONGEST_STACK: usize = 8 << 10;
 /// What is said of a hook that was not allowed to finish.
 const INTERRUPTED: &str = "was interrupted";
 
@@ -218,6 +221,7 @@ fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {
         duration: sent.started.elapsed(),
         process: None,
         error: None,
+        stack: None,
         warnings: sent.warnings.iter().map(ToString::to_string).collect(),
         leaky: false,
         refused,
@@ -259,8 +263,21 @@ pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::
         ollm_process::End::NotStarted(error) => return lost(&error.to_string()),
     };
     let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
-    let report = report_of(hook, action::read(hook, event, &output), end, sent);
+    let mut report = report_of(hook, action::read(hook, event, &output), end, sent);
+    if let Some(error) = &mut report.error {
+        if let Some(limit) = exceeded(hook, &outcome.end, &outcome.stderr) {
+            let _ = write!(error, "; it ran into {limit}");
+        }
+        report.stack = stack(&outcome.stderr);
+    }
     Report { leaky: outcome.leaky, duration: outcome.elapsed, ..report }
+}
+
+/// The end of what was written on standard error, if that is more than the one line that the error names.
+fn stack(stderr: &[u8]) -> Option<String> {
+    let tail = stderr.get(stderr.len().saturating_sub(LONGEST_STACK)..).unwrap_or(stderr);
+    let text = String::from_utf8_lossy(tail).trim().to_owned();
+    text.contains('\n').then_some(text)
 }
 
 fn report_of(hook: &Arc<Hook>, answer: Answer, end: End, sent: &Sent) -> Report {

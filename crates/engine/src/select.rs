@@ -32,10 +32,12 @@ pub fn select<'a>(
     surroundings: impl FnOnce() -> Surroundings,
 ) -> Selection<'a> {
     let surroundings = LazyCell::new(surroundings);
+    let lacking = event.missing_subject();
     let mut selection = Selection { candidates: Vec::with_capacity(found.len()), skipped: Vec::new() };
     for hook in found {
         let failure = match disabled(hook).or_else(|| refusal(hook)) {
             Some(skip) => Err(skip),
+            None if lacking.is_some() && !hook.matcher.matches(None) => unmatched(hook, lacking.unwrap_or_default()),
             None if !is_narrow(hook) => Ok(None),
             None => narrow(hook, event, &|| &surroundings),
         };
@@ -54,7 +56,14 @@ impl<'a> Selection<'a> {
     }
 }
 
-fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
+/// A hook whose matcher has nothing to look at: a gate has failed, because it might be for this very event.
+fn unmatched(hook: &Arc<Hook>, field: &str) -> Result<Option<String>, Skip> {
+    let why = format!("the event has no `{field}`, which its matcher `{}` looks at", hook.matcher.text());
+    if hook.is_gate() { Ok(Some(why)) } else { Err(Skip::new(hook, Reason::Matcher, why)) }
+}
+
+/// Why a hook is off, if it is.
+pub(crate) fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
     if let Some(why) = &hook.off {
         return Some(Skip::new(hook, Reason::Disabled, why));
     }

@@ -42,6 +42,7 @@ const PLAN: usize = 8 << 10;
 const SKIPPED: usize = 12 << 10;
 const HOOKS: usize = 20 << 10;
 const DATA: usize = 8 << 10;
+const NOTES: usize = 2 << 10;
 /// The bounds of single texts.
 const NAME: usize = 256;
 const TEXT: usize = 1 << 10;
@@ -65,6 +66,9 @@ pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binar
         }
         if let Some(why) = &outcome.unheard {
             line.key("unheard").text(why, TEXT);
+        }
+        if !outcome.notes.is_empty() {
+            line.key("notes").list(NOTES, &outcome.notes, |line, note| line.text(note, TEXT));
         }
         if let Some(earlier) = &outcome.answered_by {
             line.key("answeredBy").text(earlier, NAME);

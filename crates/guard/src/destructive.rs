@@ -11,7 +11,9 @@ use ollm_protocol::{Event, Flow, Verdict};
 use crate::{
     call::{self, Script},
     field::{Field, Place},
-    path, text,
+    path,
+    tampering::tool,
+    text,
     walk::{Deed, Run},
     writes::Touch,
 };
@@ -39,20 +41,27 @@ use precious::{Precious, Worth};
 /// ```
 pub fn destructive(event: &Event, cwd: &Path, home: Option<&Path>) -> Verdict {
     let here = call::here(event, cwd);
-    judged(&call::scripts(event, &here, home), &here, home)
+    judged(event, &call::scripts(event, &here, home), &here, home)
 }
 
 /// What this guard makes of what a call does.
-pub(crate) fn judged(scripts: &[Script], here: &Path, home: Option<&Path>) -> Verdict {
-    if scripts.is_empty() {
+pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, home: Option<&Path>) -> Verdict {
+    let by_tool = tool::written(&call::effects(event), home);
+    if scripts.is_empty() && by_tool.is_empty() {
         return Verdict::default();
     }
     let precious = Precious::new(here, home);
+    let place = Place::new(vec![here.to_owned()], home);
+    // A file tool overwrites as a redirection does.
+    let by_tool = by_tool.iter().filter_map(|file| {
+        let (flow, what) = replaced(&file.field, &place, &precious)?;
+        Some(Finding { flow, reason: format!("{what}: {}", text::excerpt(&file.field.shown())) })
+    });
     let judged = |script: &Script| {
         let findings = script.deeds.iter().filter_map(|deed| judge(deed, &precious));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
     };
-    strongest(scripts.iter().flat_map(judged))
+    strongest(scripts.iter().flat_map(judged).chain(by_tool))
 }
 
 /// One finding: how bad, and why.
@@ -90,13 +99,14 @@ pub(crate) fn strongest(findings: impl Iterator<Item = Finding>) -> Verdict {
 
 fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
     match deed {
+        Deed::Read { .. } => None,
         Deed::Unclear(reason) => Some(Finding::ask(reason.clone())),
         Deed::Bomb { name } => {
             Some(Finding::block(format!("a function that multiplies itself without end: {}", text::excerpt(name))))
         }
         Deed::Write { target, place } => {
             let shown = format!("> {}", text::excerpt(&target.shown()));
-            written(target, place, precious).map(|(flow, what)| Finding { flow, reason: format!("{what}: {shown}") })
+            replaced(target, place, precious).map(|(flow, what)| Finding { flow, reason: format!("{what}: {shown}") })
         }
         Deed::Run(run) => run_finding(run, harm(run, precious).or_else(|| entrusted(run, precious)), precious),
         Deed::Guess(deed) => {
@@ -123,11 +133,31 @@ type Wrong = (Flow, &'static str);
 /// Harm by the files that a program writes.
 fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
     let wrongs = run.touches().iter().filter_map(|touch| match touch {
-        Touch::Content(target) | Touch::Becomes(target) => written(target, &run.place, precious),
+        Touch::Content(target) | Touch::Becomes(target) if keeps_content(&run.name) => {
+            written(target, &run.place, precious)
+        }
+        Touch::Content(target) | Touch::Becomes(target) => replaced(target, &run.place, precious),
+        // What is added destroys nothing.
+        Touch::Appended(target) => decisive(target, &run.place, precious),
         Touch::Whole(target) if run.name != "rm" => written(target, &run.place, precious),
         _ => None,
     });
     wrongs.max_by_key(|(flow, _)| *flow)
+}
+
+/// Programs that change something about a file, but not what is in it.
+fn keeps_content(name: &str) -> bool {
+    matches!(
+        name,
+        "chattr" | "chgrp" | "chmod" | "chown" | "gchmod" | "gchown" | "mkdir" | "setfacl" | "touch" | "rmdir"
+    )
+}
+
+/// The same as [`written`], and secrets, whose content is lost.
+fn replaced(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+    let lost =
+        || precious.holds_secret(target, place).then_some((Flow::Ask, "overwrites a secret that exists only once"));
+    written(target, place, precious).or_else(lost)
 }
 
 /// Files and devices that nobody overwrites by the way.
@@ -135,17 +165,25 @@ fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> 
     if precious.is_ordinary(target, place) {
         return None;
     }
-    if is_device(&target.text) {
-        return Some((Flow::Block, "overwrites a device"));
+    if let Some(wrong) = decisive(target, place, precious) {
+        return Some(wrong);
     }
     if target.glob && matches!(precious.worth(target, place), Worth::Vital(_)) && !precious.is_project(target, place) {
         return Some((Flow::Ask, "overwrites whatever is in a folder that holds everything"));
     }
-    if precious.is_key(target, place) {
-        return Some((Flow::Ask, "changes a file that decides who may log in"));
-    }
     let system = !place.elsewhere && precious.is_system(target, place);
     system.then_some((Flow::Ask, "changes a file of the system"))
+}
+
+/// Devices, and files of which every line counts.
+fn decisive(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+    if precious.is_ordinary(target, place) {
+        None
+    } else if is_device(&target.text) {
+        Some((Flow::Block, "overwrites a device"))
+    } else {
+        precious.is_key(target, place).then_some((Flow::Ask, "changes a file that decides who may log in"))
+    }
 }
 
 /// Devices that hold file systems.

@@ -15,6 +15,7 @@ mod variables;
 
 pub(crate) use expander::{Expander, FARTHEST, UNSEEN_STREAM};
 pub(crate) use output::formatted;
+pub(crate) use partial::is_pattern;
 pub(crate) use place::Place;
 pub(crate) use values::Outer;
 pub(crate) use variables::{Variables, literal};
@@ -30,6 +31,8 @@ pub(crate) struct Field {
     pub(crate) glob: bool,
     /// What it would be if the variables that nothing in the script sets were empty; only where they alone are not known.
     pub(crate) hollow: Option<String>,
+    /// Whether a search or a listing named it: it is something below the text, and its name fits the part behind.
+    pub(crate) listed: bool,
 }
 
 impl Field {
@@ -77,13 +80,24 @@ impl Field {
         self.tail = Some(String::new());
     }
 
+    /// What it would be if the variables that nothing in the script sets were empty, if that is known.
+    fn without_unset(&self) -> Option<&str> {
+        if self.open() { self.hollow.as_deref() } else { Some(&self.text) }
+    }
+
     /// Goes on with another field.
     fn append(&mut self, other: &Field) {
+        let hollow = match (other.open(), self.without_unset(), other.without_unset()) {
+            (true, Some(before), Some(behind)) => Some([before, behind].concat()),
+            _ => None,
+        };
         self.push(&other.text);
         self.glob |= other.glob;
+        self.listed |= other.listed;
         if let Some(tail) = &other.tail {
             self.lose();
             self.push(tail);
+            self.hollow = hollow;
         }
     }
 

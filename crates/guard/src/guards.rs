@@ -45,7 +45,7 @@ impl Guards {
     /// As [`destructive`](crate::destructive()).
     pub fn destructive(&self, event: &Event) -> Verdict {
         let here = call::here(event, &self.shelter.cwd);
-        destructive::judged(&self.scripts(event, &here), &here, self.shelter.home.as_deref())
+        destructive::judged(event, &self.scripts(event, &here), &here, self.shelter.home.as_deref())
     }
 
     /// As [`tampering`](crate::tampering()).

@@ -41,6 +41,7 @@ struct Readme;
 mod call;
 mod destructive;
 mod field;
+mod filter;
 mod guards;
 mod loose;
 mod names;
@@ -53,4 +54,5 @@ mod writes;
 
 pub use destructive::destructive;
 pub use guards::Guards;
-pub use tampering::{From, PROTECTED, Row, Shelter, tampering};
+pub use tampering::{From, Lock, PROTECTED, Protected, Row, Shelter, tampering};
+pub use writes::harmful_git_settings;

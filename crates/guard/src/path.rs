@@ -175,6 +175,8 @@ pub(crate) fn folded(path: &Path) -> Vec<String> {
 /// The folded parts in one text, each with a slash behind it: a path lies in another if its key begins with the other's.
 pub(crate) fn key(path: &Path) -> String {
     match path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| folds_plainly(text)) {
+        // The root lies in nothing, and all lies in it.
+        Some("") => String::new(),
         Some(text) => {
             let mut key = String::with_capacity(text.len() + 1);
             key.push_str(text);
@@ -262,6 +264,11 @@ impl<'a> Pattern<'a> {
         let last = text.as_bytes().iter().rposition(|byte| is_wild(byte) || *byte == b']');
         let ends = first.zip(last).and_then(|(first, last)| text.get(..first).zip(text.get(last + 1..)));
         Pattern { text, ends }
+    }
+
+    /// Whether names of many files fit: `*.json`.
+    pub(crate) fn is_vague(&self) -> bool {
+        self.text.starts_with('*') && !self.text.contains('/')
     }
 
     /// The letter with which all that fits ends, small; nothing if it may be any, or a slash is before it.

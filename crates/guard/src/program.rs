@@ -38,7 +38,7 @@ const READERS: &[&str] = &[
     "shopt", "shuf", "size", "sleep", "sort", "stat", "strings", "sum", "tac", "tail", "test", "tldr", "tokei", "tput",
     "tr", "tree", "true", "tsort", "tty", "type", "typeset", "ulimit", "umask", "uname", "unexpand", "uniq", "unset",
     "uptime", "users", "vdir", "vmstat", "w", "wait", "wc", "whatis", "whence", "where", "whereis", "which", "who",
-    "whoami", "xmllint", "xxd", "zcat", "zdiff", "zgrep",
+    "whoami", "xmllint", "xxd", "yamllint", "zcat", "zdiff", "zgrep",
 ];
 
 /// Programs that show text, and that let people run a command meanwhile.
@@ -146,7 +146,7 @@ const PROGRAM_VARIABLES: &[(&str, &str)] = &[
     ("PYTHON", "python3"), ("PYTHON3", "python3"), ("PYTHON_BIN", "python3"), ("PIP", "pip"), ("NODE", "node"),
     ("NPM", "npm"), ("PERL", "perl"), ("RUBY", "ruby"), ("JAVA", "java"), ("JAVAC", "javac"), ("EDITOR", "vi"),
     ("VISUAL", "vi"), ("GIT_EDITOR", "vi"), ("PAGER", "less"), ("MANPAGER", "less"), ("BROWSER", "xdg-open"),
-    ("USER", SELF), ("LOGNAME", SELF), ("UID", SELF), ("EUID", SELF), ("SHELL", "bash"), ("BASH", "bash"), ("DOCKER", "docker"), ("KUBECTL", "kubectl"), ("GIT", "git"),
+    ("RANDOM", "0"), ("SECONDS", "0"), ("BASHPID", "0"), ("EPOCHSECONDS", "0"), ("USER", SELF), ("LOGNAME", SELF), ("UID", SELF), ("EUID", SELF), ("SHELL", "bash"), ("BASH", "bash"), ("DOCKER", "docker"), ("KUBECTL", "kubectl"), ("GIT", "git"),
 ];
 
 /// Variables that name something precious, though nothing in a script sets them.

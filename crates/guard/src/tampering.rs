@@ -5,11 +5,12 @@ mod protected;
 mod repository;
 mod roots;
 mod search;
-mod tool;
+pub(crate) mod tool;
 mod watch;
 
 use std::{
     cell::LazyCell,
+    ffi::OsStr,
     ops::Deref,
     path::{Path, PathBuf},
 };
@@ -27,7 +28,8 @@ use crate::{
     walk::{Deed, Run},
     writes::{self, Touch},
 };
-pub use protected::{From, PROTECTED, Row};
+use protected::protected;
+pub use protected::{From, Lock, PROTECTED, Protected, Row};
 use watch::{Hit, Reach, Watch};
 
 /// Whose files are to be protected, and where relative paths begin.
@@ -66,8 +68,38 @@ pub struct Shelter {
 }
 
 impl Shelter {
+    /// Everything that is protected from a call in the folder that counts where an event names none.
+    pub fn protected(&self) -> Vec<Protected> {
+        let (home, projects, single) = self.roots(&self.cwd);
+        let lock = |path: &Path| match path.file_name().and_then(|name| name.to_str()) {
+            Some("config" | "config.worktree") => Lock::Compared,
+            _ => Lock::Locked,
+        };
+        let elsewhere: Vec<PathBuf> = projects.iter().flat_map(|project| repository::elsewhere(project)).collect();
+        let single = single.into_iter().map(|path| {
+            let lock = if elsewhere.contains(&path) { lock(&path) } else { Lock::Locked };
+            Protected { path, from: From::Everybody, lock }
+        });
+        protected(home.as_deref(), &projects).into_iter().chain(single).collect()
+    }
+
+    /// Whether a field may name our own program, by its last part alone.
+    fn may_be_program(&self, field: &Field) -> bool {
+        let text = field.tail.as_deref().unwrap_or(&field.text);
+        let name = path::base_name(text);
+        let own = self.executable.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+        let mut names = std::iter::once("ollm").chain(own);
+        names.any(|own| if field.glob { path::fits(&name, own) } else { own.eq_ignore_ascii_case(&name) })
+    }
+
     /// Everything that is protected from a call in this folder.
     fn watch(&self, here: &Path) -> Watch {
+        let (home, projects, single) = self.roots(here);
+        Watch::new(home, projects, single).with_program(self.executable.as_deref())
+    }
+
+    /// The home, the projects, and the files that are protected by themselves, for a call in this folder.
+    fn roots(&self, here: &Path) -> (Option<PathBuf>, Vec<PathBuf>, Vec<PathBuf>) {
         let mut projects: Vec<&Path> = self.projects.iter().map(PathBuf::as_path).collect();
         // Agents look for their files where they work, too; a home is none of their projects.
         if projects.is_empty() || !projects.contains(&here) && self.home.as_deref() != Some(here) {
@@ -79,7 +111,7 @@ impl Shelter {
         let single = single.chain(projects.iter().flat_map(|project| repository::elsewhere(project)));
         let single = single.map(|path| path::tidy(&path)).collect();
         let projects = projects.into_iter().map(path::tidy).collect();
-        Watch::new(self.home.as_deref().map(path::tidy), projects, single)
+        (self.home.as_deref().map(path::tidy), projects, single)
     }
 }
 
@@ -101,7 +133,7 @@ pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &S
         found(&watch, &file.field, &place, file.reach).or_else(personal)
     });
     let by_shell = scripts.iter().flat_map(|script| {
-        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &place, &watch));
+        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &place, &watch, shelter));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
     });
     let loose = loose(event);
@@ -132,7 +164,11 @@ fn open_deed(deed: &Deed) -> Option<String> {
             Some("ends a process that is not written out".to_owned())
         }
         Deed::Run(run) if run.args.iter().any(Field::open) => run.touches().iter().find_map(|touch| match touch {
-            Touch::Content(field) | Touch::Whole(field) | Touch::Becomes(field) | Touch::Merge(field)
+            Touch::Content(field)
+            | Touch::Appended(field)
+            | Touch::Whole(field)
+            | Touch::Becomes(field)
+            | Touch::Merge(field)
                 if field.open() =>
             {
                 Some(written(field))
@@ -143,15 +179,18 @@ fn open_deed(deed: &Deed) -> Option<String> {
     }
 }
 
-fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
+fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>, shelter: &Shelter) -> Vec<Finding> {
+    let is_ours = |field: &Field, place: &Place| shelter.may_be_program(field) && watch.is_program(field, place);
     match deed {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
+        Deed::Read { file, place } => is_ours(file, place).then(|| own::read(file)).into_iter().collect(),
         Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),
         Deed::Run(run) => {
             let by_file = run.touches().iter().filter_map(|touch| by_touch(touch, run, watch));
-            by_file.chain(own::command(run)).chain(where_it_runs(run, here, watch)).collect()
+            let by_name = own::command(run).or_else(|| own::copy(run, |field| is_ours(field, &run.place)));
+            by_file.chain(by_name).chain(where_it_runs(run, here, watch)).collect()
         }
-        Deed::Guess(deed) => judge(deed, here, watch).into_iter().map(softened).collect(),
+        Deed::Guess(deed) => judge(deed, here, watch, shelter).into_iter().map(softened).collect(),
     }
 }
 
@@ -171,13 +210,15 @@ fn where_it_runs(run: &Run, here: &Place, watch: &impl Deref<Target = Watch>) ->
 
 fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     match touch {
-        Touch::Content(field) => found(watch, field, &run.place, Reach::File),
+        Touch::Content(field) | Touch::Appended(field) => found(watch, field, &run.place, Reach::File),
         Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree),
         Touch::Becomes(field) => found(watch, field, &run.place, Reach::Replacement),
         Touch::Unpacked(_) if watch.is_project(&run.place) && watch.works_inside(&run.place).is_none() => None,
-        Touch::Merge(field) | Touch::Unpacked(field) | Touch::Alias(field) => {
-            found(watch, field, &run.place, Reach::Tree).map(softened)
+        Touch::Merge(field) | Touch::Unpacked(field) => {
+            let hit = watch.check(field, &run.place, Reach::Tree).filter(|hit| !watch.is_absent_program(hit));
+            hit.map(|hit| softened(finding(hit, field)))
         }
+        Touch::Alias(field) => found(watch, field, &run.place, Reach::Tree).map(softened),
         Touch::Perhaps(field) => found(watch, field, &run.place, Reach::File)
             .or_else(|| watch.agents_folder(field, &run.place).map(|hit| finding(hit, field)))
             .map(softened),

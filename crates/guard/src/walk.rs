@@ -32,7 +32,7 @@ use ollm_shell::{List, Unreadable, parse};
 
 use feed::Feed;
 pub(crate) use feed::lists_files;
-pub(crate) use find::{Found, find_roots, found_below, is_filtered};
+pub(crate) use find::{Found, Selection, find_roots, found_below, selection};
 use scene::Scene;
 
 /// One thing a script does.
@@ -42,6 +42,8 @@ pub(crate) enum Deed {
     Run(Run),
     /// A redirection opens a file for writing.
     Write { target: Field, place: Place },
+    /// A redirection opens a file for reading.
+    Read { file: Field, place: Place },
     /// A function that multiplies itself.
     Bomb { name: String },
     /// What happens here cannot be known: why.

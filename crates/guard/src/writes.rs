@@ -14,6 +14,7 @@ use crate::{
     walk::{Found, Run},
 };
 
+pub use git::harmful_git_settings;
 pub(crate) use git::{git_folders, git_verb};
 pub(crate) use told::only_reads;
 
@@ -22,6 +23,8 @@ pub(crate) use told::only_reads;
 pub(crate) enum Touch {
     /// The file itself is written.
     Content(Field),
+    /// Something is added to the file itself.
+    Appended(Field),
     /// It is removed, moved or changed with all that is in it.
     Whole(Field),
     /// Something is put in its place, unless it is a folder already.
@@ -53,6 +56,9 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     let args = &run.args;
     let plain = || operands(args);
     let mut touches: Vec<Touch> = match run.name.as_str() {
+        "tee" if options(args).any(|option| letters(option, &['a']) || option.starts_with("--a")) => {
+            each(plain(), Touch::Appended)
+        }
         "tee" | "touch" | "truncate" | "mkdir" | "mkfifo" | "mknod" | "rmdir" | "unlink" | "ed" | "ex" | "vi"
         | "vim" | "nvim" | "nano" | "emacs" | "sponge" | "shred" | "code" => each(plain(), Touch::Content),
         "rm" | "grm" | "srm" | "trash" | "trash-put" | "gio" | "del" | "rd" | "rimraf" | "del-cli" | "remove-item" => {

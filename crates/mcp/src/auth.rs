@@ -214,6 +214,11 @@ impl Authorize for Tokens {
     }
 }
 
+/// What a person was granted for this address, as far as it is kept; nobody is asked whether it still holds.
+pub fn granted(url: &str, file: &Path) -> Option<Grant> {
+    Record::load(file, &Url::parse(url).ok()?).map(|record| record.grant())
+}
+
 /// Forgets what was granted for this address, and tells the issuer so where it wants to know. Nothing is remembered even
 /// if the issuer cannot be told, which is the error then.
 pub fn log_out(wanted: &Wanted, file: &Path) -> Result<Option<Grant>, LoginError> {

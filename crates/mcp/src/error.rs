@@ -13,11 +13,13 @@ use crate::web::WebError;
 
 /// A call that has no result.
 #[derive(Debug, thiserror::Error)]
-#[error("MCP server `{server}`: {}", self.reason())]
+#[error("MCP server `{server}`{}: {}", owner(extension.as_deref()), self.reason())]
 #[non_exhaustive]
 pub struct CallError {
     /// The server that was called.
     pub server: String,
+    /// The extension that brought it, if one did.
+    pub extension: Option<String>,
     /// What happened.
     pub kind: CallErrorKind,
     /// What the server said last on its standard error, where that may explain it.
@@ -26,13 +28,17 @@ pub struct CallError {
 
 impl CallError {
     pub(crate) fn new(server: &str, kind: CallErrorKind) -> Self {
-        Self { server: server.to_owned(), kind, said: String::new() }
+        Self { server: server.to_owned(), extension: None, kind, said: String::new() }
     }
 
     /// What happened, and what the server said last.
     pub fn reason(&self) -> String {
         format!("{}{}", self.kind, last_words(&self.said))
     }
+}
+
+fn owner(extension: Option<&str>) -> String {
+    extension.map(|name| format!(" of extension `{name}`")).unwrap_or_default()
 }
 
 /// Why there is no result.

@@ -11,6 +11,8 @@ use ollm_protocol::{Oauth, ToolFilter};
 pub struct ReadyServer {
     /// Its name: unique among all servers, and part of the names of its tools.
     pub name: String,
+    /// The extension that brought it, if one did: failures name it.
+    pub extension: Option<String>,
     /// Where it is.
     pub endpoint: Endpoint,
     /// How long connecting may take, the first answer included.
@@ -41,6 +43,7 @@ impl ReadyServer {
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> ReadyServer {
         ReadyServer {
             name: name.into(),
+            extension: None,
             endpoint,
             connect_timeout: Duration::from_secs(10),
             tool_timeout: Duration::from_mins(1),

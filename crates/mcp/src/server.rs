@@ -411,7 +411,7 @@ impl Server {
     }
 
     fn error(&self, kind: CallErrorKind) -> CallError {
-        CallError::new(self.name(), kind)
+        CallError { extension: self.shared.ready.extension.clone(), ..CallError::new(self.name(), kind) }
     }
 
     fn admitted<'a>(&'a self, tools: &'a [Value]) -> impl Iterator<Item = &'a Value> {

@@ -3,10 +3,12 @@
 #![expect(clippy::print_stdout, reason = "the point of the program")]
 
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ollm_process::{Children, Job};
+use ollm_process::{BoxMeans, BoxRules, Children, End, Job, ProcessBox};
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -35,6 +37,9 @@ fn main() {
         starts.push(started.elapsed());
         ends.push(time(|| resident.map(|resident| resident.stop(Duration::from_secs(1)))));
     }
+    for means in [BoxMeans::Namespaces, BoxMeans::Landlock] {
+        boxed(means, &program, rounds / 4, &children);
+    }
     let guards: Vec<_> = (0..100).map(|_| time(|| Children::new().run(Job::new(&program)))).collect();
 
     let [floor, ours, floor_at_once, at_once] = [floor, ours, floor_at_once, at_once].map(median);
@@ -46,6 +51,30 @@ fn main() {
     );
     println!("resident: start {starts:?}, end {ends:?}");
     println!("guard, one job and end of the guard  {guards:?}; first ever {first:?}");
+}
+
+/// What a box adds, beside the same job without one.
+fn boxed(means: BoxMeans, program: &str, rounds: usize, children: &Children) {
+    let paths = ["/etc/passwd", "/etc/group", "/etc/hosts", "/usr/share", "/var/log"];
+    let rules = BoxRules { read_only: paths.map(PathBuf::from).to_vec(), ..BoxRules::default() };
+    let started = Instant::now();
+    let made = match ProcessBox::new(means, &rules) {
+        Ok(made) => Arc::new(made),
+        Err(error) => return println!("box by {}: {error}", means.name()),
+    };
+    let making = started.elapsed();
+    let (mut plain, mut inside) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        plain.push(time(|| black_box(children.run(Job::new(program)))));
+        let job = Job { process_box: Some(Arc::clone(&made)), ..Job::new(program) };
+        inside.push(time(|| black_box(made.is_current() && matches!(children.run(job).end, End::Exited(_)))));
+    }
+    let [plain, inside] = [plain, inside].map(median);
+    let name = means.name();
+    println!(
+        "box by {name}: made in {making:?}; job {plain:?}, in the box {inside:?}, ratio {:.3}",
+        ratio(inside, plain)
+    );
 }
 
 fn bare(program: &str) -> bool {

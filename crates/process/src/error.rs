@@ -41,6 +41,8 @@ pub enum Stage {
     Chdir,
     /// The resource limits.
     Limits,
+    /// The box.
+    Box,
     /// The program itself.
     Exec,
 }
@@ -53,6 +55,7 @@ fn explain(job: &Job, stage: Stage, error: &io::Error) -> String {
         Stage::Guard => format!("cannot run `{program}`: no guard for it: {error}"),
         Stage::Clone => format!("cannot run `{program}`: no new process: {error}"),
         Stage::Limits => format!("cannot run `{program}`: its resource limits cannot be set: {error}"),
+        Stage::Box => format!("cannot run `{program}`: its box cannot be entered: {error}"),
         Stage::Chdir => {
             let cwd = job.cwd.as_deref().unwrap_or(Path::new(".")).display();
             if error.kind() == io::ErrorKind::NotFound {

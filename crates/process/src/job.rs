@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::find::is_absolute_only;
-use crate::{SpawnError, absolute_entries};
+use crate::{ProcessBox, SpawnError, absolute_entries};
 
 /// One program to run: what it is given and what it may use.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Job {
     pub stdin: Vec<u8>,
     /// Bounds of time, output and resources.
     pub limits: Limits,
+    /// The box that it runs in, with all its descendants; none when absent.
+    pub process_box: Option<Arc<ProcessBox>>,
 }
 
 impl Job {

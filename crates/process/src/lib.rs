@@ -67,6 +67,7 @@ struct Readme;
 mod error;
 mod find;
 mod job;
+mod process_box;
 mod setup;
 #[cfg(unix)]
 mod unix;
@@ -76,6 +77,7 @@ mod windows;
 pub use error::{SpawnError, Stage};
 pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};
+pub use process_box::{BoxError, BoxMeans, BoxNetwork, BoxRules, ProcessBox};
 pub use setup::ProcessSetup;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[doc(hidden)]

@@ -35,7 +35,7 @@ pub use self::pipes::Streams;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub use self::platform::run_program;
 pub use self::platform::{PipeShield, is_released};
-pub(crate) use self::platform::{adopt_from_first_start, hide_memory};
+pub(crate) use self::platform::{PlatformBox, adopt_from_first_start, hide_memory};
 pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
@@ -120,6 +120,27 @@ impl Children {
         outcome
     }
 
+    /// Runs a program on our own streams and terminal, in our own group, and waits for it however long it takes.
+    ///
+    /// The job's input, timeout and output cap are not used. A signal that asks us to end goes on to the program.
+    pub fn run_attached(&self, job: &Job) -> Outcome {
+        let started = Instant::now();
+        let signals = platform::PassedSignals::hold();
+        let launcher = self.launcher();
+        let attached = || -> Started<Leader> {
+            let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
+            let guard = self.guard(job).map_err(|error| (Stage::Guard, error))?;
+            while_busy(|_| true, || launcher.attach(job, &guard)).inspect(Leader::separate_guard)
+        };
+        let leader = attached();
+        self.put_back(launcher);
+        let end = match leader {
+            Ok(leader) => platform::await_end(leader, &signals),
+            Err((stage, error)) => End::NotStarted(SpawnError::new(job, stage, error)),
+        };
+        Outcome::without_run(end, started.elapsed())
+    }
+
     /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
         self.run_many(jobs, None)
@@ -161,7 +182,7 @@ impl Children {
         let spawned = self.spawn(&launcher, job, Instant::now(), Reaper::start);
         self.put_back(launcher);
         let (reaper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
-        Ok(Resident::new(reaper, pipes.ours, job.limits.grace))
+        Ok(Resident::new(reaper, pipes.ours, job))
     }
 
     /// Kills and reaps the descendants of jobs that left their group and that this process has adopted; says how many.

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{End, Job, Outcome, SpawnError, Stage, Stream};
+use crate::{BoxMeans, BoxRules, End, Job, Outcome, SpawnError, Stage, Stream};
 
 /// How often the child is asked for its exit.
 const ASKING: Duration = Duration::from_millis(2);
@@ -105,6 +105,24 @@ pub(crate) fn adopt_from_first_start() {}
 
 /// This system does not let a process do so.
 pub(crate) fn hide_memory() {}
+
+/// This system has no box.
+#[derive(Debug)]
+pub(crate) enum PlatformBox {}
+
+impl PlatformBox {
+    pub(crate) fn new(_: BoxMeans, _: &BoxRules) -> Result<(Self, Vec<String>), String> {
+        Err("this system has neither namespaces nor Landlock".to_owned())
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
+        match *self {}
+    }
+}
 
 /// This system adopts no descendants.
 pub(crate) fn kill_adopted() -> usize {

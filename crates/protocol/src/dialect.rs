@@ -324,7 +324,7 @@ impl End {
             End::Signalled(signal) => format!("was killed by signal {signal}"),
             End::TimedOut(after) => return Some(format!("did not answer within {after:?} and was stopped")),
             End::Overflowed(limit) => {
-                return Some(format!("wrote more than its limit of {limit} bytes and was stopped"));
+                return Some(format!("wrote more than its limit `output` of {limit} bytes and was stopped"));
             }
         };
         let words = last_line(stderr);

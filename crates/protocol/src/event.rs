@@ -10,9 +10,11 @@ use serde_json::{Map, Value};
 use crate::tool::{CallEffect, effects_of, effects_of_text};
 
 mod build;
+mod file_change;
 mod sample;
 
 pub use build::EventError;
+pub use file_change::FileChange;
 
 /// A moment in an agent's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -297,6 +299,9 @@ impl Event {
                 data.insert((*canonical).to_owned(), value);
             }
         }
+        if kind.is_file() {
+            name_changes(&mut data);
+        }
         // Where others say only the path of a file, it is the file.
         if kind.is_file() && !data.contains_key("path") && data.get("file").is_some_and(Value::is_string) {
             let path = data.shift_remove("file").unwrap_or_default();
@@ -308,6 +313,11 @@ impl Event {
     /// What a matcher looks at: the tool name, a notification's type, a custom event's name.
     pub fn subject(&self) -> Option<&str> {
         self.kind.subject_field().and_then(|field| self.text(field))
+    }
+
+    /// The field that matchers look at, where the event should have it and does not: nobody can tell which hooks it is for.
+    pub fn missing_subject(&self) -> Option<&'static str> {
+        self.kind.subject_field().filter(|field| self.text(field).is_none_or(str::is_empty))
     }
 
     /// A data field that is text.
@@ -390,9 +400,23 @@ impl Event {
     }
 }
 
+/// Where `changes` is text it is the diff, as in JSON-RPC requests, and the particulars stand under `changeInfo`.
+fn name_changes(data: &mut Map<String, Value>) {
+    if data.get("changes").is_some_and(Value::is_string) && !data.contains_key("diff") {
+        let diff = data.shift_remove("changes").unwrap_or_default();
+        data.insert("diff".to_owned(), diff);
+    }
+    if !data.contains_key("changes")
+        && let Some(changes) = data.shift_remove("changeInfo")
+    {
+        data.insert("changes".to_owned(), changes);
+    }
+}
+
 /// The path of a file that is named by its path, or described by an object with a `path` or `file_path`.
 fn file_path(file: &Value) -> Option<&str> {
-    let described = || file.get("path").or_else(|| file.get("file_path"))?.as_str();
+    let described =
+        || ["absolutePath", "path", "file_path"].iter().find_map(|name| file.get(name)).and_then(Value::as_str);
     file.as_str().or_else(described).filter(|path| !path.is_empty())
 }
 

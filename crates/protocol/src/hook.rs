@@ -149,6 +149,30 @@ pub struct LimitsSpec {
     pub output: Option<u64>,
 }
 
+/// What the program of a hook may do beyond reading its own files and the system's: all else is refused by the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionsSpec {
+    /// What it may read, with all that is in it: absolute, below `~`, or from the project's root.
+    pub read: Vec<String>,
+    /// What it may write, spelled likewise.
+    pub write: Vec<String>,
+    /// Whether it may use the network.
+    pub net: bool,
+}
+
+impl PermissionsSpec {
+    /// What the box of the hook leaves open, in a few words.
+    pub fn describe(&self) -> String {
+        let more = |paths: &[String]| paths.iter().map(|path| format!(", {path}")).collect::<String>();
+        let net = if self.net { "the network" } else { "no network" };
+        format!(
+            "reads system folders, its own files, the project{}; writes a temporary folder of its own{}; {net}",
+            more(&self.read),
+            more(&self.write)
+        )
+    }
+}
+
 /// How often a hook may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
@@ -242,6 +266,8 @@ pub struct HookSpec {
     /// Further files the script depends on, absolute.
     pub inputs: Vec<PathBuf>,
     pub limits: LimitsSpec,
+    /// What its program may do; everything where it says nothing.
+    pub permissions: Option<PermissionsSpec>,
     pub enabled: bool,
     pub source: Source,
     pub layer: Layer,
@@ -297,6 +323,7 @@ impl HookSpec {
             cwd: None,
             inputs: Vec::new(),
             limits: LimitsSpec::default(),
+            permissions: None,
             enabled: true,
             source: Source::User,
             layer: Layer::User,
@@ -321,6 +348,20 @@ impl HookSpec {
     /// An id under which a hook of a project that encloses ours is known here: no hook of ours can have it.
     pub fn id_in(project: &Path, id: &str) -> String {
         format!("{id}@{}", project.display())
+    }
+
+    /// The hook in a message: what it is called, and whose it is.
+    pub fn title(&self) -> String {
+        let HookSpec { source, name, extension, .. } = self;
+        match extension {
+            Some(extension) => format!("hook `{name}` of extension `{extension}`"),
+            None => format!("{} hook `{name}`", source.name()),
+        }
+    }
+
+    /// Its title and the id that commands take.
+    pub fn label(&self) -> String {
+        if self.id == self.name { self.title() } else { format!("{} ({})", self.title(), self.id) }
     }
 
     /// The file whose content decides what happens, if there is one.

@@ -174,8 +174,11 @@ fn pattern(whole: &str, part: &str) -> Result<Pattern, MatcherError> {
     if part.is_empty() {
         return Err(MatcherError::EmptyAlternative(whole.to_owned()));
     }
-    if part == "builtin:*" {
-        return Ok(Pattern::Builtin);
+    match part {
+        "builtin:*" => return Ok(Pattern::Builtin),
+        // The canonical name of all tools of servers.
+        "mcp" => return Ok(Pattern::Prefix("mcp__".to_owned())),
+        _ => {}
     }
     let part = part.strip_prefix("builtin:").unwrap_or(part).trim_start();
     if part.is_empty() {

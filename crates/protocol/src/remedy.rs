@@ -58,6 +58,10 @@ pub enum Remedy {
     ConnectAgent(&'static str),
     /// Let the agent of this name ask us in a project, whoever works there.
     ConnectInProject(&'static str),
+    /// Have the commits of this repository become events.
+    InstallGitHook,
+    /// Have the changed files of this project become events.
+    WatchFiles,
     /// Declare a script as a hook.
     DeclareScript {
         /// The event that its name speaks of, if it does.
@@ -86,6 +90,8 @@ pub enum Remedy {
     MigrateConfiguration,
     /// Name the model for one run.
     NameModel,
+    /// Fetch the model of this name.
+    PullModel(String),
     /// Write down what a model answers.
     RecordModel,
     /// See the program work without a model.
@@ -111,6 +117,8 @@ impl Remedy {
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
             Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
             Remedy::ConnectAgent(_) | Remedy::ConnectInProject(_) => ("connect it again", "", " connects it again"),
+            Remedy::InstallGitHook => ("have its commits become events", "", " has its commits do so"),
+            Remedy::WatchFiles => ("watch it", "", " tells them of all others, too"),
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
@@ -119,6 +127,7 @@ impl Remedy {
             Remedy::ShowConfiguration(_) => ("look where it was set", "", " shows where it was set"),
             Remedy::MigrateConfiguration => ("write today's name", "", " writes today's name"),
             Remedy::NameModel => ("name one, or set OLLM_MODEL", "name one: ", ", or set OLLM_MODEL"),
+            Remedy::PullModel(_) => ("fetch a model first", "", " fetches one"),
             Remedy::RecordModel => ("record one first", "", " writes one"),
             Remedy::Demonstrate => ("try it without a model", "try it without a model: ", ""),
         }

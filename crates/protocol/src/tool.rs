@@ -4,14 +4,16 @@ use serde_json::{Map, Value};
 
 mod effect;
 mod guess;
+mod patch;
 pub mod schema;
 pub mod table;
 mod vocabulary;
 
 pub(crate) use effect::effects_of_text;
+pub(crate) use patch::patched_files;
 
 pub use effect::{CallEffect, Declaration, Effect, ForeignTool, Operand, declared, effects_of, is_unknown};
-pub use vocabulary::{add_canonical, patched, spelled_for};
+pub use vocabulary::{add_canonical, misfit, patched, spelled_for};
 
 /// Something a model can call.
 #[derive(Clone, Debug, PartialEq)]

@@ -26,6 +26,7 @@ mod digest;
 mod file;
 mod keyring;
 mod owner;
+mod plain_path;
 mod redact;
 mod rotating_log;
 mod secrets;
@@ -48,8 +49,9 @@ pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, 
 pub use file::{FileError, lock_file, read_bounded, replace_through_links, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
+pub use plain_path::plain_path;
 pub use redact::{Hidden, Redactor, Stream, looks_secret};
-pub use rotating_log::{Bounds, Lines, RotatingLog};
+pub use rotating_log::{Bounds, Follower, Lines, RotatingLog};
 pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
 pub use variables::is_shared_variable;

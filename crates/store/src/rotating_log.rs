@@ -17,8 +17,10 @@ use rustix::process::{Resource, getrlimit};
 use crate::file::{FileError, failed, kind_of};
 use crate::owner::current_uid;
 
+mod follower;
 mod lines;
 
+pub use follower::Follower;
 pub use lines::Lines;
 
 /// A line in a file of its own may be longer than the file may grow; no longer one is left whole by a reader.
@@ -115,6 +117,11 @@ impl RotatingLog {
     pub fn lines(&self) -> Result<Lines, FileError> {
         let most = self.bounds.file.saturating_mul(2).saturating_add(LONGEST_LINE);
         Lines::open((0..self.bounds.files).map(|age| self.aged(age)), most)
+    }
+
+    /// The lines that are added from now on, also by others.
+    pub fn follow(&self) -> Result<Follower, FileError> {
+        Follower::new(self.clone())
     }
 
     /// Makes sure that the folder is ours alone.

@@ -156,7 +156,8 @@ mod tests {
         ] {
             let calls = |tools: &Value, history: &Value| {
                 let body = json!({"tools": tools, "history": [{"role": "user", "parts": [history]}]});
-                let asked = Asked { path: path.to_owned(), authorization: None, body };
+                let headers = Vec::new();
+                let asked = Asked { path: path.to_owned(), headers, authorization: None, body, connection: 0 };
                 let Some(ModelReply::Pieces { pieces, .. }) = reply_to_agent(&asked, &call) else { return false };
                 String::from_utf8_lossy(&pieces.concat()).contains(r#""shell""#)
             };

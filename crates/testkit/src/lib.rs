@@ -12,6 +12,7 @@ mod event;
 mod keyring;
 mod mcp;
 mod model_server;
+pub mod model_shapes;
 mod script;
 mod secret_service;
 mod shapes;

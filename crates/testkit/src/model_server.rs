@@ -21,10 +21,14 @@ pub struct ModelServer {
 pub struct Asked {
     /// The path.
     pub path: String,
+    /// The header lines, with names in small letters.
+    pub headers: Vec<(String, String)>,
     /// The value of the `Authorization` header.
     pub authorization: Option<String>,
     /// The body, as JSON.
     pub body: Value,
+    /// The port it came from, by which connections are told apart.
+    pub connection: u16,
 }
 
 /// How the server replies.
@@ -82,6 +86,14 @@ impl ModelReply {
         ModelReply::Pieces { status, headers, pieces, end: ModelReplyEnd::Whole }
     }
 
+    /// Lines of JSON, as Ollama streams them, cut into pieces of `size` bytes.
+    pub fn lines(lines: &[Value], size: usize) -> ModelReply {
+        let text = lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
+        let pieces = text.as_bytes().chunks(size.max(1)).map(<[u8]>::to_vec).collect();
+        let headers = vec!["Content-Type: application/x-ndjson".to_owned()];
+        ModelReply::Pieces { status: 200, headers, pieces, end: ModelReplyEnd::Whole }
+    }
+
     /// The same with one more header line.
     #[must_use]
     pub fn header(mut self, line: &str) -> ModelReply {
@@ -115,10 +127,11 @@ pub fn answer_events(text: &str, calls: &[(&str, &str, &str)], size: usize) -> V
 }
 
 impl ModelServer {
-    /// Starts a server that gives these replies in order; further requests are refused with 500.
+    /// Starts a server that gives these replies in order to what is posted; further requests are refused with 500.
+    /// Questions about the server itself find nothing.
     pub fn start(replies: Vec<ModelReply>) -> io::Result<ModelServer> {
         let replies = Mutex::new(VecDeque::from(replies));
-        ModelServer::answering(move |_| lock(&replies).pop_front())
+        ModelServer::answering(move |asked| if asked.body.is_null() { None } else { lock(&replies).pop_front() })
     }
 
     /// Starts a server that replies to each request as this says; without a reply it is refused with 500.
@@ -148,22 +161,41 @@ impl ModelServer {
         self.url.trim_end_matches("/v1")
     }
 
-    /// What it was asked so far.
+    /// What it was asked so far; questions about the server itself count where they were answered.
     pub fn asked(&self) -> Vec<Asked> {
         lock(&self.seen).clone()
     }
 }
 
+/// Serves a connection as long as it is used.
 fn serve(stream: &TcpStream, reply: &dyn Fn(&Asked) -> Option<ModelReply>, seen: &Mutex<Vec<Asked>>) -> io::Result<()> {
-    let asked = request(stream)?;
-    let reply = reply(&asked);
-    lock(seen).push(asked);
+    let connection = stream.peer_addr()?.port();
+    while let Some(asked) = request(stream, connection)? {
+        let reply = match reply(&asked) {
+            None if asked.body.is_null() => Some(ModelReply::json(404, &json!({}))),
+            reply => {
+                lock(seen).push(asked);
+                reply
+            }
+        };
+        if !answer(stream, reply)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a reply; says whether the connection stays open.
+fn answer(stream: &TcpStream, reply: Option<ModelReply>) -> io::Result<bool> {
     let mut out = stream;
     match reply {
-        None => out.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
-        Some(ModelReply::Nothing) => Ok(()),
+        None => {
+            out.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
+            Ok(false)
+        }
+        Some(ModelReply::Nothing) => Ok(false),
         Some(ModelReply::Pieces { status, headers, pieces, end }) => {
-            let mut head = format!("HTTP/1.1 {status} Status\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n");
+            let mut head = format!("HTTP/1.1 {status} Status\r\nTransfer-Encoding: chunked\r\n");
             for line in headers {
                 head.push_str(&line);
                 head.push_str("\r\n");
@@ -176,9 +208,9 @@ fn serve(stream: &TcpStream, reply: &dyn Fn(&Asked) -> Option<ModelReply>, seen:
                 out.flush()?;
             }
             match end {
-                ModelReplyEnd::Whole => out.write_all(b"0\r\n\r\n"),
-                ModelReplyEnd::Dropped => Ok(()),
-                ModelReplyEnd::Hanging => hang(stream),
+                ModelReplyEnd::Whole => out.write_all(b"0\r\n\r\n").map(|()| true),
+                ModelReplyEnd::Dropped => Ok(false),
+                ModelReplyEnd::Hanging => hang(stream).map(|()| false),
             }
         }
     }
@@ -192,16 +224,21 @@ fn hang(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-fn request(stream: &TcpStream) -> io::Result<Asked> {
+/// The next request; nothing at the end of the connection.
+fn request(stream: &TcpStream, connection: u16) -> io::Result<Option<Asked>> {
+    // A client sends nothing before it has the reply, so the buffer holds one request at most.
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
-    reader.read_line(&mut line)?;
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
     let path = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
-    let (mut length, mut authorization) = (0, None);
+    let (mut length, mut authorization, mut headers) = (0, None, Vec::new());
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;
         let Some((name, value)) = line.trim().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().unwrap_or(0),
             "authorization" => authorization = Some(value.trim().to_owned()),
@@ -210,7 +247,8 @@ fn request(stream: &TcpStream) -> io::Result<Asked> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Asked { path, authorization, body: serde_json::from_slice(&body).unwrap_or_default() })
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    Ok(Some(Asked { path, headers, authorization, body, connection }))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ollm_store::{Digest, digest_bytes, read_bounded};
 
@@ -334,19 +334,6 @@ impl Search<'_> {
         let root = file.parent().unwrap_or(Path::new("/")).to_owned();
         self.code.push((file, language, root));
     }
-}
-
-/// A path without its dots, by its words alone.
-pub(crate) fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -176,6 +176,11 @@ impl Trust {
         session.is_some_and(|session| self.grants().contains(&grant(id, identity, session)))
     }
 
+    /// Whether a person let this content run for the rest of a session of this process.
+    pub fn is_granted<T: Approvable>(&self, thing: &T, identity: &Identity) -> bool {
+        self.grants().iter().any(|grant| grant.id == *thing.id() && grant.digest == identity.digest)
+    }
+
     pub(crate) fn has_grant(&self, id: &str) -> bool {
         self.grants().iter().any(|grant| grant.id == id)
     }

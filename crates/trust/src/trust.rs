@@ -43,11 +43,6 @@ impl Trusted<ExtensionFolder> {
         let run = Run::new(program, self.run.digest, self.run.copy.clone(), Arc::default());
         Ok(Trusted { thing, run: Arc::new(run), commands: self.commands })
     }
-
-    /// The copy of its folder.
-    pub fn copy_folder(&self) -> Option<&Path> {
-        self.run.copy.as_ref().map(|copy| copy.folder.as_path())
-    }
 }
 
 /// Who is trusted, and where approvals are kept.

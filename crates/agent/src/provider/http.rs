@@ -2,8 +2,9 @@
 //!
 //! The client blocks, so it works on a thread of its own and sends what arrives through a channel. Whoever stops
 //! listening is free at once; the thread finds out with the next bytes, or when its read times out, and hangs up.
+//! A reply that was read to its end leaves its connection to the next request.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,13 +13,21 @@ use ollm_net::{Network, tls_failure};
 use ureq::Agent;
 use ureq::http::Response;
 
-use super::ModelError;
+use super::{ModelError, Piece};
 use crate::cancel::Cancel;
 
 /// How often a waiting caller looks whether it is still wanted.
 const LOOKING: Duration = Duration::from_millis(20);
 /// How many chunks may wait for a slow reader.
 const QUEUE: usize = 64;
+/// How long the end of a reply may take once its last word has come; a connection that needs longer is not kept.
+const LAST_BYTES: Duration = Duration::from_millis(50);
+/// After how many seconds of silence the person is told; then every further minute.
+const TOLD: [u64; 3] = [5, 15, 30];
+/// How long a connection is kept unused; common servers close it after five seconds.
+const LONGEST_IDLE: Duration = Duration::from_secs(4);
+/// Who we are to servers.
+const USER_AGENT: &str = concat!("ollm/", env!("CARGO_PKG_VERSION"));
 
 /// How patient we are with a server.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +38,8 @@ pub struct Patience {
     pub silence: Duration,
     /// For one answer as a whole: a server may send signs of life for ever.
     pub answer: Duration,
+    /// For a server that says it is loading the model.
+    pub loading: Duration,
     /// How often a refusal that may pass is tried again.
     pub retries: u32,
     /// The first pause before another try; it doubles each time.
@@ -43,6 +54,7 @@ impl Default for Patience {
             connect: Duration::from_secs(10),
             silence: Duration::from_mins(5),
             answer: Duration::from_hours(1),
+            loading: Duration::from_mins(10),
             retries: 4,
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(30),
@@ -54,10 +66,11 @@ impl Default for Patience {
 #[derive(Clone, Debug)]
 pub(crate) struct HttpRequest {
     pub(crate) url: String,
-    pub(crate) key: Option<String>,
-    pub(crate) network: Network,
+    pub(crate) headers: Vec<(&'static str, String)>,
     /// Posted, if there is one.
     pub(crate) body: Option<String>,
+    /// Whether a connection of an earlier request may be used again.
+    pub(crate) reuses: bool,
 }
 
 /// What arrives.
@@ -88,37 +101,56 @@ pub(crate) struct Reply<'a> {
     silence: Duration,
     /// When the answer must have ended; a time beyond the clock is none.
     end: Option<Instant>,
+    /// How often the person was told of the silence.
+    told: usize,
 }
 
-/// Sends a letter and waits for the beginning of the reply.
+/// A client that keeps its connections.
+pub(crate) fn agent(network: &Network, url: &str, patience: &Patience) -> Result<Agent, ModelError> {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        // A redirected request would take the key along to who knows where.
+        .max_redirects(0)
+        .user_agent(USER_AGENT)
+        .max_idle_age(LONGEST_IDLE)
+        .timeout_connect(Some(patience.connect))
+        .timeout_resolve(Some(patience.connect))
+        .timeout_per_read(Some(patience.silence))
+        .timeout_per_write(Some(patience.silence));
+    let agent = network.agent(config, url);
+    agent.map_err(|error| explained(url, error.to_string()))
+}
+
+/// Sends a request and waits for the beginning of the reply.
 pub(crate) fn send<'a>(
-    letter: &'a HttpRequest,
-    patience: &Patience,
-    cancel: &'a Cancel,
+    agent: &Agent,
+    request: &'a HttpRequest,
+    (patience, cancel): (&Patience, &'a Cancel),
+    hear: &mut dyn FnMut(Piece<'_>),
 ) -> Result<Reply<'a>, ModelError> {
     let (sender, arrivals) = sync_channel(QUEUE);
-    let (order, patience) = (letter.clone(), *patience);
-    let spawned = thread::Builder::new().name("model".to_owned()).spawn(move || carry(&order, &patience, &sender));
-    spawned.map_err(|error| unreachable(&letter.url, &error.to_string()))?;
+    let (agent, order) = (agent.clone(), request.clone());
+    let spawned = thread::Builder::new().name("model".to_owned()).spawn(move || carry(&agent, &order, &sender));
+    spawned.map_err(|error| unreachable(&request.url, &error.to_string()))?;
     // The client keeps the time of each read; we allow for connecting on top.
     let silence = patience.silence + patience.connect;
-    let head = Head { status: 0, is_json: false, retry_after: None };
+    let none = Head { status: 0, is_json: false, retry_after: None };
     let end = Instant::now().checked_add(patience.answer);
-    let mut reply = Reply { head, url: &letter.url, arrivals, cancel, silence, end };
-    match reply.next()? {
-        Arrival::Head(head) => {
-            reply.head = head;
+    let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, end, told: 0 };
+    match reply.next(hear)? {
+        Arrival::Head(came) => {
+            reply.head = came;
             Ok(reply)
         }
         Arrival::Unreachable(error) => Err(error),
-        _ => Err(ModelError::Dropped { url: letter.url.clone(), why: "no status came".to_owned() }),
+        _ => Err(ModelError::Dropped { url: request.url.clone(), why: "no status came".to_owned() }),
     }
 }
 
 impl Reply<'_> {
     /// The next bytes of the body; nothing at its end.
-    pub(crate) fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
-        match self.next()? {
+    pub(crate) fn chunk(&mut self, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Option<Vec<u8>>, ModelError> {
+        match self.next(hear)? {
             Arrival::Chunk(bytes) => Ok(Some(bytes)),
             Arrival::End | Arrival::Head(_) => Ok(None),
             Arrival::Broken(why) => Err(ModelError::Dropped { url: self.url.to_owned(), why }),
@@ -129,7 +161,7 @@ impl Reply<'_> {
     /// The whole body, up to `most` bytes.
     pub(crate) fn body(&mut self, most: usize) -> Result<Vec<u8>, ModelError> {
         let mut body = Vec::new();
-        while let Some(chunk) = self.chunk()? {
+        while let Some(chunk) = self.chunk(&mut |_| {})? {
             body.extend_from_slice(&chunk);
             if body.len() > most {
                 body.truncate(most);
@@ -139,7 +171,13 @@ impl Reply<'_> {
         Ok(body)
     }
 
-    fn next(&mut self) -> Result<Arrival, ModelError> {
+    /// Reads on after the last word, so that the connection can be used again.
+    pub(crate) fn finish(self) {
+        let end = Instant::now() + LAST_BYTES;
+        while let Ok(Arrival::Chunk(_)) = self.arrivals.recv_timeout(end.saturating_duration_since(Instant::now())) {}
+    }
+
+    fn next(&mut self, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Arrival, ModelError> {
         let since = Instant::now();
         loop {
             if self.cancel.is_set() {
@@ -154,15 +192,23 @@ impl Reply<'_> {
                 Err(RecvTimeoutError::Timeout) if since.elapsed() > self.silence => {
                     return Err(ModelError::Silent { url: self.url.to_owned(), seconds: self.silence.as_secs() });
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.tell_silence(since.elapsed(), hear),
             }
+        }
+    }
+
+    fn tell_silence(&mut self, silence: Duration, hear: &mut dyn FnMut(Piece<'_>)) {
+        let due = TOLD.get(self.told).copied().unwrap_or(60 * (self.told.saturating_sub(TOLD.len()) as u64 + 1));
+        if silence.as_secs() >= due {
+            self.told += 1;
+            hear(Piece::Waiting(Duration::from_secs(due)));
         }
     }
 }
 
 /// Runs on the client's thread; ends as soon as nobody listens.
-fn carry(letter: &HttpRequest, patience: &Patience, sender: &SyncSender<Arrival>) {
-    let response = match request(letter, patience) {
+fn carry(agent: &Agent, order: &HttpRequest, sender: &SyncSender<Arrival>) {
+    let response = match request(agent, order) {
         Ok(response) => response,
         Err(error) => {
             let _ = sender.send(Arrival::Unreachable(error));
@@ -187,33 +233,31 @@ fn carry(letter: &HttpRequest, patience: &Patience, sender: &SyncSender<Arrival>
     }
 }
 
-fn request(letter: &HttpRequest, patience: &Patience) -> Result<Response<ureq::Body>, ModelError> {
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        // A redirected request would take the key along to who knows where.
-        .max_redirects(0)
-        .timeout_connect(Some(patience.connect))
-        .timeout_resolve(Some(patience.connect))
-        .timeout_per_read(Some(patience.silence))
-        .timeout_per_write(Some(patience.silence));
-    let explained = |why: String| ModelError::Unreachable { url: letter.url.clone(), why, hint: String::new() };
-    let agent = letter.network.agent(config, &letter.url).map_err(|error| explained(error.to_string()))?;
-    let failed = |error: ureq::Error| {
-        tls_failure(&error).map_or_else(|| unreachable(&letter.url, &error.to_string()), explained)
+fn request(agent: &Agent, order: &HttpRequest) -> Result<Response<ureq::Body>, ModelError> {
+    let sent = match transmit(agent, order) {
+        // The server may have closed a kept connection just when we used it.
+        Err(ureq::Error::Io(error)) if order.reuses && is_hang_up(&error) => transmit(agent, order),
+        sent => sent,
     };
-    let key = letter.key.as_ref().map(|key| format!("Bearer {key}"));
-    let Some(body) = &letter.body else {
-        let mut get = agent.get(&letter.url);
-        if let Some(key) = key {
-            get = get.header("Authorization", key);
-        }
-        return get.call().map_err(failed);
+    sent.map_err(|error| match tls_failure(&error) {
+        Some(why) => explained(&order.url, why),
+        None => unreachable(&order.url, &error.to_string()),
+    })
+}
+
+fn is_hang_up(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+fn transmit(agent: &Agent, order: &HttpRequest) -> Result<Response<ureq::Body>, ureq::Error> {
+    let Some(body) = &order.body else {
+        let get = order.headers.iter().fold(agent.get(&order.url), |get, (name, value)| get.header(*name, value));
+        return get.call();
     };
-    let mut post = agent.post(&letter.url).header("Content-Type", "application/json");
-    if let Some(key) = key {
-        post = post.header("Authorization", key);
-    }
-    post.send(body.as_bytes()).map_err(failed)
+    let post = agent.post(&order.url).header("Content-Type", "application/json");
+    let post = order.headers.iter().fold(post, |post, (name, value)| post.header(*name, value));
+    post.send(body.as_bytes())
 }
 
 fn head(response: &Response<ureq::Body>) -> Head {
@@ -226,10 +270,10 @@ fn head(response: &Response<ureq::Body>) -> Head {
 }
 
 fn unreachable(url: &str, why: &str) -> ModelError {
-    let hint = if url.contains(":11434") {
-        "; start it with `ollama serve`, or name another one: openai:NAME@http://HOST:PORT/v1"
-    } else {
-        "; start the server, or name another one: ollama:NAME or openai:NAME@http://HOST:PORT/v1"
-    };
+    let hint = "; start the server, or name another one: ollama:NAME or openai:NAME@http://HOST:PORT/v1";
     ModelError::Unreachable { url: url.to_owned(), why: why.to_owned(), hint: hint.to_owned() }
+}
+
+fn explained(url: &str, why: String) -> ModelError {
+    ModelError::Unreachable { url: url.to_owned(), why, hint: String::new() }
 }

@@ -1,20 +1,177 @@
-//! A local Ollama: where it is, and which models it has.
+//! Ollama in its own language: answers with tools and thoughts, streamed as lines of JSON.
 
-use ollm_net::Network;
-use serde_json::Value;
+use ollm_protocol::schema::Api;
+use serde_json::{Map, Value, json};
 
-use super::ModelError;
-use super::http::{HttpRequest, Patience, send};
+use super::client::{Client, KeyHeader};
+use super::draft::{Draft, Fragment};
+use super::http::Reply;
+use super::openai::{sendable, tool};
+use super::protocol::{Connection, Protocol, ask};
+use super::refusal::Refusal;
+use super::shape::{Form, shaped};
+use super::stream::{Framing, Taken};
+use super::{Answer, Model, ModelError, Piece, Question};
 use crate::cancel::Cancel;
+use crate::message::Message;
 
-/// More than any list of models needs.
-const LARGEST: usize = 4 << 20;
+mod library;
 
-/// The address of Ollama's OpenAI-compatible side, from the value of `OLLAMA_HOST`.
+pub use library::{ModelDetails, ModelEntry, PullProgress};
+
+/// Settings that stand beside the options of a request.
+const BESIDE: &[&str] = &["keep_alive", "think", "format", "truncate", "shift"];
+/// Settings by the names that other servers have for them.
+const NAMES: &[(&str, &str)] = &[("max_tokens", "num_predict"), ("keepAlive", "keep_alive")];
+
+/// A model of an Ollama server.
+#[derive(Debug)]
+pub struct Ollama {
+    client: Client,
+    model: String,
+    /// What stands in `options`.
+    options: Map<String, Value>,
+    /// What stands beside them.
+    beside: Map<String, Value>,
+    form: Form,
+}
+
+impl Ollama {
+    /// A model at an address like `http://127.0.0.1:11434`; a `/v1` at its end is dropped. Of the options `keep_alive`,
+    /// `think` and `format` stand beside the others.
+    pub fn new(mut connection: Connection) -> Ollama {
+        let base = connection.base_url.trim_end_matches('/');
+        connection.base_url = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+        let named = connection.settings().into_iter().map(|(name, value)| {
+            let ours = NAMES.iter().find(|(other, _)| *other == name);
+            (ours.map_or(name, |(_, ours)| (*ours).to_owned()), value)
+        });
+        let (beside, options) = named.partition(|(name, _): &(String, Value)| BESIDE.contains(&name.as_str()));
+        Ollama {
+            client: Client::new(&connection, KeyHeader::Bearer),
+            model: connection.model,
+            options,
+            beside,
+            form: Form::default(),
+        }
+    }
+}
+
+impl Protocol for Ollama {
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn path(&self) -> &'static str {
+        "/api/chat"
+    }
+
+    fn body(&self, question: &Question<'_>) -> Value {
+        let messages = shaped(question.messages, self.form);
+        let mut body = Map::new();
+        body.insert("model".to_owned(), self.model.clone().into());
+        body.insert("messages".to_owned(), messages.iter().map(message).collect());
+        body.insert("stream".to_owned(), true.into());
+        if !question.tools.is_empty() && self.form.tools {
+            body.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, Api::Simple)).collect());
+        }
+        if !self.options.is_empty() {
+            body.insert("options".to_owned(), self.options.clone().into());
+        }
+        for (name, value) in &self.beside {
+            body.insert(name.clone(), value.clone());
+        }
+        body.into()
+    }
+
+    fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+        if self.form.tools && !question.tools.is_empty() && refusal.is_without_tools() {
+            self.form.tools = false;
+            hear(Piece::Status(&format!("{} cannot call tools; it goes on without them", self.model)));
+        } else if self.form.system && refusal.is_without_system() {
+            self.form.system = false;
+        } else if self.beside.contains_key("think") && refusal.text.contains("does not support thinking") {
+            self.beside.shift_remove("think");
+            hear(Piece::Status(&format!("{} does not think; `think` is left out", self.model)));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn hint(&self, refusal: &Refusal) -> String {
+        match refusal.status {
+            404 if refusal.text.contains("not found") && refusal.text.contains("model") => {
+                format!("; fetch it first: `ollama pull {}`", self.model)
+            }
+            404 => "; this is no Ollama, write openai:NAME@URL for a server that speaks OpenAI's protocol".to_owned(),
+            _ => refusal.hint(None),
+        }
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        self.client.read(reply, (Framing::lines(), most), hear, &mut take)
+    }
+}
+
+/// Takes one line of a stream.
+fn take(draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Taken {
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    draft.thought(text("/message/thinking"), hear);
+    draft.text(text("/message/content"), hear);
+    for call in event.pointer("/message/tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        let text = |pointer: &str| call.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let arguments = call.pointer("/function/arguments");
+        draft.call(&Fragment { index: None, id: text("/id"), name: text("/function/name"), arguments });
+    }
+    if event.get("done") != Some(&Value::Bool(true)) {
+        return Taken::More;
+    }
+    if text("/done_reason") == "length" {
+        draft.ran_out();
+    }
+    let count = |field: &str| event.get(field).and_then(Value::as_u64);
+    if let (Some(read), Some(written)) = (count("prompt_eval_count"), count("eval_count")) {
+        draft.usage(&json!({"prompt_tokens": read, "completion_tokens": written}));
+    }
+    Taken::Last
+}
+
+impl Model for Ollama {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        ask(self, question, hear)
+    }
+
+    /// What the model was loaded with; before that, what its file says. Asked each time, since it changes with loading.
+    fn window(&mut self, cancel: &Cancel) -> Option<u64> {
+        let set = self.options.get("num_ctx").and_then(Value::as_u64);
+        set.or_else(|| self.loaded_window(cancel)).or_else(|| self.show(cancel).ok()?.num_ctx)
+    }
+}
+
+fn message(message: &Message) -> Value {
+    match message {
+        Message::Assistant { content, calls } if !calls.is_empty() => {
+            let calls: Value = calls
+                .iter()
+                .map(|call| json!({"function": {"name": call.name, "arguments": sendable(&call.arguments)}}))
+                .collect();
+            json!({"role": "assistant", "content": content, "tool_calls": calls})
+        }
+        Message::Tool { name, content, .. } => json!({"role": "tool", "tool_name": name, "content": content}),
+        other => json!({"role": other.role(), "content": other.content()}),
+    }
+}
+
+/// The address of an Ollama, from the value of `OLLAMA_HOST`.
 ///
 /// ```
-/// assert_eq!(ollm_agent::ollama_url(None), "http://127.0.0.1:11434/v1");
-/// assert_eq!(ollm_agent::ollama_url(Some("0.0.0.0:9999")), "http://127.0.0.1:9999/v1");
+/// assert_eq!(ollm_agent::ollama_url(None), "http://127.0.0.1:11434");
+/// assert_eq!(ollm_agent::ollama_url(Some("0.0.0.0:9999")), "http://127.0.0.1:9999");
 /// ```
 pub fn ollama_url(host: Option<&str>) -> String {
     let host = host.map(str::trim).filter(|host| !host.is_empty()).unwrap_or("127.0.0.1");
@@ -30,35 +187,7 @@ pub fn ollama_url(host: Option<&str>) -> String {
     };
     let ported = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let port = if ported || scheme == "https" { "" } else { ":11434" };
-    format!("{scheme}://{authority}{port}{path}/v1")
-}
-
-/// The names of the models a server offers.
-pub fn models(
-    base_url: &str,
-    key: Option<&str>,
-    network: &Network,
-    patience: &Patience,
-) -> Result<Vec<String>, ModelError> {
-    let url = format!("{base_url}/models");
-    let letter = HttpRequest { network: network.clone(), url, key: key.map(str::to_owned), body: None };
-    let cancel = Cancel::default();
-    let mut reply = send(&letter, patience, &cancel)?;
-    let body = reply.body(LARGEST)?;
-    if reply.head.status != 200 {
-        let text = ollm_store::cut(&String::from_utf8_lossy(&body), 500).into_owned();
-        return Err(ModelError::Refused {
-            url: letter.url.clone(),
-            status: reply.head.status,
-            text,
-            hint: String::new(),
-        });
-    }
-    let malformed = |why: String| ModelError::Malformed { url: letter.url.clone(), why };
-    let list: Value = serde_json::from_slice(&body).map_err(|error| malformed(error.to_string()))?;
-    // A server without models says `null`.
-    let names = list.get("data").and_then(Value::as_array).into_iter().flatten();
-    Ok(names.filter_map(|model| model.get("id")?.as_str()).map(str::to_owned).collect())
+    format!("{scheme}://{authority}{port}{path}")
 }
 
 #[cfg(test)]
@@ -68,15 +197,30 @@ mod tests {
     #[test]
     fn every_way_to_write_the_host_is_understood() {
         for (host, url) in [
-            ("", "http://127.0.0.1:11434/v1"),
-            ("box", "http://box:11434/v1"),
-            ("http://box:80/", "http://box:80/v1"),
-            ("https://box", "https://box/v1"),
-            (":5000", "http://127.0.0.1:5000/v1"),
-            ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-            ("http://box:80/ollama", "http://box:80/ollama/v1"),
+            ("", "http://127.0.0.1:11434"),
+            ("box", "http://box:11434"),
+            ("http://box:80/", "http://box:80"),
+            ("https://box", "https://box"),
+            (":5000", "http://127.0.0.1:5000"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            ("http://box:80/ollama", "http://box:80/ollama"),
         ] {
             assert_eq!(ollama_url(Some(host)), url, "{host}");
         }
+    }
+
+    #[test]
+    fn settings_stand_where_ollama_looks_for_them() {
+        let settings = json!({"max_tokens": 9, "num_ctx": 2000, "keep_alive": "10m", "think": false, "top_p": 0.9});
+        let options = settings.as_object().unwrap().clone();
+        let connection = Connection { temperature: Some(0.5), options, ..Connection::new("http://x:1/v1/", "m", None) };
+        let model = Ollama::new(connection);
+        let question = Question { messages: &[], tools: &[], most: 9, cancel: &Cancel::default() };
+        let expected = json!({
+            "model": "m", "messages": [], "stream": true, "keep_alive": "10m", "think": false,
+            "options": {"temperature": 0.5, "num_ctx": 2000, "num_predict": 9, "top_p": 0.9},
+        });
+        assert_eq!(model.body(&question), expected);
+        assert_eq!(model.client.base_url, "http://x:1");
     }
 }

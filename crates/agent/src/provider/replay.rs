@@ -4,7 +4,8 @@
 //! {…}}`. Empty lines and lines that begin with `#` are skipped. An optional `expect` object asserts on the question:
 //! `last` (text that the last message contains), `role` (of the last message), `contains` (text, or a list of texts,
 //! that some message contains), `absent` (text that no message contains), `tools` (the exact names on offer, in any
-//! order), `messages` (how many). `error` in place of an answer makes the model fail with that text.
+//! order), `messages` (how many). `error` in place of an answer makes the model fail with that text. `reasoning` is
+//! what the model thought, and `finish: "length"` says that it ran into its limit of tokens.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,14 +13,14 @@ use std::path::{Path, PathBuf};
 use ollm_store::read_bounded;
 use serde_json::{Map, Value};
 
-use super::{Answer, Model, ModelError, Piece, Question, tokens};
+use super::{Answer, Cut, Model, ModelError, Piece, Question, tokens};
 use crate::message::{Message, calls_from};
 
 /// Larger files are no conversation.
 const LARGEST: u64 = 64 << 20;
 
 /// What a line may say.
-const FIELDS: &[&str] = &["content", "tool_calls", "usage", "expect", "error"];
+const FIELDS: &[&str] = &["content", "tool_calls", "usage", "expect", "error", "reasoning", "finish"];
 /// What a call may hold.
 const CALL_FIELDS: &[&str] = &["id", "name", "arguments"];
 
@@ -78,7 +79,10 @@ impl Model for Replay {
         let mut answer = read(fields);
         if answer.content.len() > question.most {
             answer.content.truncate(answer.content.floor_char_boundary(question.most));
-            answer.cut = true;
+            answer.cut = Some(Cut::Bytes);
+        }
+        if !answer.reasoning.is_empty() {
+            hear(Piece::Thought(&answer.reasoning));
         }
         if !answer.content.is_empty() {
             hear(Piece::Text(&answer.content));
@@ -89,12 +93,14 @@ impl Model for Replay {
 
 fn read(fields: &Map<String, Value>) -> Answer {
     let usage = fields.get("usage").cloned();
+    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     Answer {
-        content: fields.get("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        content: text("content"),
+        reasoning: text("reasoning"),
         calls: calls_from(&Value::Object(fields.clone())),
         tokens: usage.as_ref().and_then(tokens),
         usage,
-        cut: false,
+        cut: (text("finish") == "length").then_some(Cut::Length),
     }
 }
 
@@ -104,8 +110,13 @@ fn answer_line(file: &Path, number: usize, line: &str) -> Result<Map<String, Val
     if let Some(unknown) = fields.keys().find(|field| !FIELDS.contains(&field.as_str())) {
         return Err(wrong(file, number, format!("unknown field `{unknown}`; known are {}", FIELDS.join(", "))));
     }
-    if fields.get("content").is_some_and(|content| !content.is_string() && !content.is_null()) {
-        return Err(wrong(file, number, "`content` is not text"));
+    for field in ["content", "reasoning"] {
+        if fields.get(field).is_some_and(|content| !content.is_string() && !content.is_null()) {
+            return Err(wrong(file, number, format!("`{field}` is not text")));
+        }
+    }
+    if fields.get("finish").is_some_and(|finish| finish != "length" && finish != "stop") {
+        return Err(wrong(file, number, "`finish` is `stop` or `length`"));
     }
     match fields.get("tool_calls") {
         None | Some(Value::Null) => {}
@@ -258,6 +269,6 @@ mod tests {
     fn a_long_answer_is_cut_at_a_character() {
         let mut replay = parse(&format!("{{\"content\": \"{}\"}}", "é".repeat(1000))).unwrap();
         let answer = ask(&mut replay, &[]).unwrap();
-        assert_eq!((answer.content.len(), answer.cut), (1000, true));
+        assert_eq!((answer.content.len(), answer.cut), (1000, Some(Cut::Bytes)));
     }
 }

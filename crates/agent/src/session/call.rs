@@ -1,17 +1,23 @@
 //! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
 
 use ollm_protocol::tool::{CallEffect, effects_of};
-use ollm_protocol::{EventKind, Flow, Tool, ToolResult, nearest};
+use ollm_protocol::{EventKind, FileChange, Flow, Tool, ToolResult, nearest};
 use serde_json::{Map, Value, json};
 
 use super::consent::{Asker, Standing};
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
-use crate::port::{Decision, News};
+use crate::port::{Decision, Failure, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::{iso, seconds};
-use crate::tool::{Bench, Change, Done, Reach};
+use crate::tool::{Bench, Change, Done, Reach, spill};
+
+/// The least of a result that the model is shown.
+const SHORTEST_RESULT: usize = 1 << 10;
+
+/// The most of a tool's own words that an error repeats.
+const LONGEST_MESSAGE: usize = 2 << 10;
 
 /// What came of a call.
 struct Work {
@@ -47,29 +53,25 @@ impl Session<'_> {
         }
     }
 
-    /// Makes a call, unless the model makes the same one over and over.
+    /// Makes a call, unless the model goes round in circles.
     fn guarded(&mut self, call: &Call, offered: &[Tool], tally: &mut Tally, bound: &mut Option<String>) -> String {
-        let this = (call.name.clone(), call.arguments.text());
-        if tally.last.as_ref() == Some(&this) {
-            tally.repeats += 1;
-        } else {
-            tally.last = Some(this);
-            tally.repeats = 1;
-        }
         let most = self.settings.limits.repeats;
-        if tally.repeats > most.saturating_mul(2) {
-            *bound = Some(format!(
-                "the model made the same call of {} {} times in a row; the turn ends",
-                call.name, tally.repeats
-            ));
-        }
-        if tally.repeats > most {
+        let cycle = tally.history.next(call);
+        if let Some(cycle) = cycle.filter(|cycle| cycle.times > most) {
+            if cycle.times > most.saturating_mul(2) {
+                *bound =
+                    Some(format!("the model made {} {} times in a row; the turn ends", cycle.what(call), cycle.times));
+            }
+            tally.history.add_again(call, cycle);
             return format!(
-                "not run: this very call was made {} times in a row already, and its result will not change; do something else",
-                tally.repeats - 1
+                "not run: {} {} times in a row already with the same results, which will not change; do something else",
+                cycle.said(call),
+                cycle.times - 1
             );
         }
-        self.call(call, offered, tally)
+        let result = self.call(call, offered, tally);
+        tally.history.add(call, &result);
+        result
     }
 
     fn call(&mut self, call: &Call, offered: &[Tool], tally: &mut Tally) -> String {
@@ -78,12 +80,20 @@ impl Session<'_> {
             Arguments::Object(args) => args.clone(),
             Arguments::Broken(text) => {
                 let shown = ollm_store::cut(text, 200);
-                return self.impossible(call, &format!("the arguments are no JSON object: {shown}"));
+                let why = if tally.truncated {
+                    "the call was cut, because the model reached its limit of tokens; write less at once"
+                } else {
+                    "the arguments are no JSON object"
+                };
+                return self.impossible(call, &format!("{why}: {shown}"));
             }
         };
         let Some(worker) = self.worker(name, offered, tally) else {
             return self.impossible(call, &unknown(name, offered));
         };
+        if let Err(why) = worker.fits(&args, offered.iter().find(|tool| tool.name == name)) {
+            return self.impossible(call, &why);
+        }
         match self.cleared(call, &worker, args) {
             Err(why) => why,
             Ok(args) => self.perform(call, &worker, &args, tally),
@@ -186,9 +196,14 @@ impl Session<'_> {
         self.ports.show.show(&News::Calling { id: &call.id, name: &call.name, args });
         tally.calls.push(json!({"id": call.id, "name": call.name, "arguments": args}));
         let began = (self.ports.clock)();
-        let Work { result, change } = self.run(call, worker, args);
+        let Work { result, change } = match worker {
+            Worker::Task => Work { result: self.subagent(args, tally), change: None },
+            _ => self.run(call, worker, args),
+        };
         let took = seconds(began, (self.ports.clock)());
-        let text = ollm_store::cut(&text_of(&result), self.settings.limits.result).into_owned();
+        // Tools say beside a long result where the rest is.
+        let most = self.longest_result() + SHORTEST_RESULT;
+        let text = spill::fit(&text_of(&result), most, &call.name, &self.settings.shell.spill);
         self.ports.show.show(&News::Called {
             id: &call.id,
             name: &call.name,
@@ -199,6 +214,7 @@ impl Session<'_> {
         if let Some(change) = change {
             self.tell_change(&change);
         }
+        self.follow(&call.name, args);
         let decision = self.emit(
             EventKind::AfterTool,
             [
@@ -210,6 +226,11 @@ impl Session<'_> {
                 ("execution_time", took.into()),
             ],
         );
+        if result.is_error && !self.cancel.is_set() {
+            let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&text, LONGEST_MESSAGE));
+            self.tell_error("tool", "tool", &Failure { message, stack: None });
+        }
+        self.look_after_sources();
         self.told(text, result.is_error, &decision)
     }
 
@@ -234,20 +255,27 @@ impl Session<'_> {
         }
         match worker {
             Worker::BuiltIn(tool) => {
+                let most = self.longest_result();
                 let mut bench = Bench {
                     workspace: &self.workspace,
                     children: &self.children,
                     shell: &self.settings.shell,
                     todos: &mut self.todos,
                     cancel: &self.cancel,
+                    most,
                 };
                 match tool.run(args, &mut bench) {
-                    Ok(Done { text, failed, change }) => {
+                    Ok(Done { text, failed, change, notes }) => {
+                        for note in &notes {
+                            self.ports.show.show(&News::Status(note));
+                        }
                         Work { result: ToolResult { is_error: failed, ..ToolResult::text(text) }, change }
                     }
                     Err(why) => Work { result: ToolResult::error(why), change: None },
                 }
             }
+            // The session runs it where the turn is known.
+            Worker::Task => Work { result: ToolResult::error("a sub-agent needs a turn"), change: None },
             Worker::Source(source) => {
                 let show = &mut self.ports.show;
                 let bounds = (self.settings.limits.source_call, &self.cancel);
@@ -259,23 +287,24 @@ impl Session<'_> {
         }
     }
 
+    /// How many bytes of a result the model is shown: what is left of its window must hold others, too.
+    fn longest_result(&self) -> usize {
+        let left = self.meter.window().saturating_sub(self.size().tokens);
+        self.meter.bytes(left / 2).clamp(SHORTEST_RESULT, self.settings.limits.result.max(SHORTEST_RESULT))
+    }
+
     fn tell_change(&mut self, change: &Change) {
-        let path = change.path.display().to_string();
-        let what = match change.kind {
-            EventKind::FileCreated => "created",
-            EventKind::FileDeleted => "deleted",
-            _ => "edited",
+        let most = self.settings.limits.result;
+        let told = FileChange {
+            kind: change.kind,
+            path: change.path.display().to_string(),
+            name: Some(self.workspace.name(&change.path)),
+            content: change.content.as_ref().map(|content| ollm_store::cut(content, most).into_owned()),
+            diff: Some(change.diff.clone()),
+            size: change.size as u64,
+            timestamp: iso((self.ports.clock)()),
         };
-        let changes = json!({"type": what, "size": change.size, "timestamp": iso((self.ports.clock)())});
-        let mut file = json!({"path": path, "changes": change.diff});
-        if let (Some(content), Some(file)) = (&change.content, file.as_object_mut()) {
-            let most = self.settings.limits.result;
-            file.insert("content".to_owned(), ollm_store::cut(content, most).into_owned().into());
-        }
-        self.emit(
-            change.kind,
-            [("path", path.into()), ("changes", changes), ("diff", change.diff.clone().into()), ("file", file)],
-        );
+        self.emit(change.kind, told.fields());
     }
 }
 

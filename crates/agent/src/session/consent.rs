@@ -5,6 +5,7 @@ use ollm_protocol::{EventKind, Flow};
 use serde_json::{Map, Value};
 
 use super::Session;
+use super::emit::one_name;
 use crate::port::{Consent, Decision, Request};
 use crate::settings::Approval;
 use crate::tool::Reach;
@@ -104,6 +105,7 @@ impl Session<'_> {
         }
         let standing = Standing::of(operation, &details);
         let covers = wish.is_none().then(|| standing.covers.clone());
+        let details = for_people(details);
         let request =
             Request { operation: operation.to_owned(), details, reason: wish.map(Decision::why), standing: covers };
         let answer = self.ports.approve.ask(&request);
@@ -121,6 +123,14 @@ impl Session<'_> {
         };
         Err(Refusal { hook: wish.map(|wish| wish.who().to_owned()), reason: denied })
     }
+}
+
+/// The particulars as people see them: a file that hooks find under two names is named once.
+fn for_people(mut details: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Object(args)) = details.get_mut("args") {
+        *args = one_name(args);
+    }
+    details
 }
 
 /// Why nothing goes on where nobody can be asked, and the way out.

@@ -1,11 +1,11 @@
 //! Events on their way out, and what comes back of them.
 
 use ollm_protocol::{Event, EventKind, Flow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Prompt, Session, Stage};
+use super::{Prompt, Session, Stage, subagent};
 use crate::message::Message;
-use crate::port::{Decision, HookNote, News};
+use crate::port::{Decision, Failure, HookNote, News};
 use crate::time::iso;
 
 /// How many messages every event tells of, and how much of each.
@@ -61,12 +61,17 @@ impl Session<'_> {
             (
                 "agent",
                 json!({
-                    "mode": self.settings.approval.name(),
-                    "context": {"messages": self.talk.messages.len(), "size": self.talk.size()},
+                    "mode": self.settings.mode,
+                    "approval": self.settings.approval.name(),
+                    "context": {"messages": self.talk.messages.len(), "size": self.size().tokens},
                     "history": self.talk.recent(RECENT, RECENT_LENGTH),
                 }),
             ),
         ];
+        if let Some(agent) = self.agents.last() {
+            fields.extend([("agent_id", agent.as_str().into()), ("agent_type", subagent::TYPE.into())]);
+        }
+        fields.push(("user", self.settings.user_data.to_json()));
         fields.extend(self.user_input.clone().map(|input| ("user_input", input.into())));
         fields
     }
@@ -74,6 +79,9 @@ impl Session<'_> {
     fn absorb(&mut self, event: &Event, decision: &Decision) {
         for said in &decision.messages {
             self.ports.show.show(&News::Note(said));
+        }
+        for failure in &decision.failures {
+            self.hook_failed(event.kind, failure);
         }
         let messages = entering(decision);
         for text in &messages {
@@ -103,7 +111,9 @@ impl Session<'_> {
     fn tell_refusal(&mut self, event: &Event, decision: &Decision, quiet: bool) {
         let reason = decision.why();
         let (hook, tool) = (decision.who().to_owned(), event.text("tool_name"));
-        self.ports.show.show(&News::Refused { event: event.kind, tool, hook: &hook, reason: &reason });
+        let args = event.data.get("args").and_then(Value::as_object).map(one_name);
+        let args = args.as_ref();
+        self.ports.show.show(&News::Refused { event: event.kind, tool, args, hook: &hook, reason: &reason });
         self.note(json!({
             "refused": {"event": event.kind.name(), "tool": tool, "hook": hook, "reason": reason, "flow": decision.flow.name()},
         }));
@@ -146,13 +156,44 @@ impl Session<'_> {
 
     /// Shows what went wrong, and tells the hooks.
     pub(super) fn error(&mut self, operation: &str, code: &str, message: &str) {
-        self.ports.show.show(&News::Error(message));
-        self.note(json!({"error": {"operation": operation, "code": code, "message": message}}));
-        self.emit(
-            EventKind::Error,
-            [("error", json!({"message": message, "code": code})), ("operation", operation.into())],
-        );
+        self.failed(operation, code, &Failure { message: message.to_owned(), stack: None });
+    }
+
+    /// Tells of servers that failed since the last look, each once.
+    pub(super) fn look_after_sources(&mut self) {
+        let failures: Vec<Failure> = self.registry.sources.iter().flat_map(|source| source.failures()).collect();
+        for failure in failures {
+            self.failed("server", "server", &failure);
+        }
+    }
+
+    /// A failure that nobody has seen yet.
+    fn failed(&mut self, operation: &str, code: &str, failure: &Failure) {
+        self.ports.show.show(&News::Error(&failure.message));
+        self.note(json!({"error": {"operation": operation, "code": code, "message": failure.message}}));
+        self.tell_error(operation, code, failure);
+    }
+
+    /// Tells the hooks of a failure that the person has seen.
+    pub(super) fn tell_error(&mut self, operation: &str, code: &str, failure: &Failure) {
+        let Failure { message, stack } = failure;
+        let mut error = json!({"message": message, "code": code});
+        if let (Some(stack), Some(error)) = (stack, error.as_object_mut()) {
+            error.insert("stack".to_owned(), stack.as_str().into());
+        }
+        self.emit(EventKind::Error, [("error", error), ("operation", operation.into())]);
         self.notify(Notice::Error, message);
+    }
+
+    /// A hook failed. Where the hooks would hear of it by the event at which it failed, or after the last one, it is only
+    /// shown: a broken hook must not call itself.
+    fn hook_failed(&mut self, at: EventKind, failure: &Failure) {
+        let own = matches!(at, EventKind::Error | EventKind::Notification);
+        if own || self.stage == Stage::Ended || self.cancel.is_set() {
+            self.ports.show.show(&News::Error(&failure.message));
+        } else {
+            self.failed(at.name(), "hook", failure);
+        }
     }
 
     /// A notification. What its hooks say is shown, but causes no further one.
@@ -189,6 +230,15 @@ impl Session<'_> {
             self.error("transcript", "transcript", &format!("{error}; the session goes on without being saved"));
         }
     }
+}
+
+/// Arguments as people see them: a file that hooks find under two names is named once.
+pub(super) fn one_name(args: &Map<String, Value>) -> Map<String, Value> {
+    let mut args = args.clone();
+    if args.contains_key("path") && args.get("path") == args.get("file_path") {
+        args.shift_remove("file_path");
+    }
+    args
 }
 
 /// The messages that enter the conversation. A refusal's own words are its reason, and are told where it is refused.

@@ -37,11 +37,14 @@ fn a_full_disk_is_told_once_and_the_session_goes_on() {
     let talk = "{\"content\": \"one\"}\n{\"content\": \"two\"}";
     let mut session = Session::start(Opening {
         settings: Settings {
+            user_data: crate::settings::UserData::default(),
+            mode: "run".to_owned(),
             session_id: "s".into(),
             user: None,
             cwd: folder.path().to_owned(),
             allowed: Vec::new(),
             system_prompt: "be good".into(),
+            instructions: Vec::new(),
             temperature: None,
             approval: Approval::Yolo,
             shell: ShellSettings::new(Vec::new(), folder.path()),

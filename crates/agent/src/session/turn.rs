@@ -5,11 +5,15 @@ use std::time::SystemTime;
 use ollm_protocol::{EventKind, Tool};
 use serde_json::{Value, json};
 
+use super::compress::Overflow;
 use super::consent::Refusal;
+use super::cycle::History;
+use super::model::Step;
 use super::{Session, Turn, TurnEnd};
 use crate::message::Message;
 use crate::port::Decision;
 use crate::time::seconds;
+use crate::tool::task;
 
 /// What is counted in a turn.
 #[derive(Debug)]
@@ -22,18 +26,22 @@ pub(super) struct Tally {
     pub(super) tokens: Option<u64>,
     /// How often hooks kept the turn going, and with which words.
     refusals: Vec<String>,
-    /// The last call, and how often it followed itself.
-    pub(super) last: Option<(String, String)>,
-    pub(super) repeats: usize,
+    /// The calls so far.
+    pub(super) history: History,
+    /// The only tools of a sub-agent, where its task says so.
+    pub(super) subset: Option<Vec<String>>,
     /// The only tools that hooks leave on offer, where they say so.
     pub(super) kept: Option<Vec<String>>,
     /// A hook does not want the conversation shortened now.
     pub(super) keep_all: bool,
+    /// Whether the server refused the conversation for its length.
+    pub(super) overflowed: Overflow,
 }
 
 impl Session<'_> {
     pub(super) fn turn(&mut self, prompt: &str, context: Option<&str>, chain: u32) -> Turn {
         self.chain = chain;
+        self.last_chain = chain;
         self.halted = None;
         let mut tally = Tally::new(prompt, (self.ports.clock)());
         let end = match self.begin(prompt, context) {
@@ -61,6 +69,7 @@ impl Session<'_> {
         }
         let mut fields = vec![("prompt", prompt.into()), ("config", config)];
         fields.extend(context.map(|context| ("context", context.into())));
+        self.look_after_sources();
         let decision = self.emit(EventKind::BeforeAgent, fields);
         self.passes(EventKind::BeforeAgent, &decision).map_err(|refusal| refused(EventKind::BeforeAgent, refusal))?;
         self.flush();
@@ -79,6 +88,7 @@ impl Session<'_> {
             if let Some((hook, reason)) = self.halted.clone() {
                 end = TurnEnd::Halted { hook, reason };
             }
+            self.look_after_sources();
             let decision = self.finish(tally);
             if end != TurnEnd::Done {
                 return end;
@@ -117,7 +127,7 @@ impl Session<'_> {
     }
 
     /// Whether hooks may keep the turn going once more.
-    fn goes_on(&mut self, tally: &mut Tally, reason: String) -> Option<String> {
+    pub(super) fn goes_on(&mut self, tally: &mut Tally, reason: String) -> Option<String> {
         let limits = self.settings.limits;
         let same = tally.refusals.iter().filter(|earlier| **earlier == reason).count();
         if tally.refusals.len() >= limits.refusals {
@@ -133,7 +143,7 @@ impl Session<'_> {
     }
 
     /// The model and its tools take turns.
-    fn steps(&mut self, tally: &mut Tally, left: &mut usize) -> TurnEnd {
+    pub(super) fn steps(&mut self, tally: &mut Tally, left: &mut usize) -> TurnEnd {
         loop {
             if let Some(end) = self.stopping() {
                 return end;
@@ -150,7 +160,7 @@ impl Session<'_> {
         }
     }
 
-    fn bounded(&mut self) -> TurnEnd {
+    pub(super) fn bounded(&mut self) -> TurnEnd {
         let bound = format!("the model was asked {} times, the most for a turn", self.settings.limits.model_calls);
         self.error("turn", "bound", &format!("{bound}; ask again to go on"));
         TurnEnd::Bounded(bound)
@@ -160,7 +170,7 @@ impl Session<'_> {
     fn step(&mut self, tally: &mut Tally) -> Result<bool, TurnEnd> {
         self.make_room(tally);
         let tools = self.select(tally)?;
-        let answer = self.ask_model(&tools, tally)?;
+        let Step::Answered(answer) = self.ask_model(&tools, tally)? else { return Ok(true) };
         if answer.calls.is_empty() {
             return Ok(false);
         }
@@ -171,6 +181,12 @@ impl Session<'_> {
     /// The tools that hooks leave on offer.
     fn select(&mut self, tally: &mut Tally) -> Result<Vec<Tool>, TurnEnd> {
         let mut tools = self.registry.tools();
+        if let Some(subset) = &tally.subset {
+            tools.retain(|tool| subset.contains(&tool.name));
+        }
+        if self.agents.len() >= self.settings.limits.agent_depth {
+            tools.retain(|tool| tool.name != task::DESCRIPTION.declaration.name);
+        }
         let names: Value = tools.iter().map(|tool| Value::from(tool.name.as_str())).collect();
         let decision = self.emit(EventKind::BeforeToolSelection, [("available_tools", names)]);
         let kind = EventKind::BeforeToolSelection;
@@ -196,7 +212,12 @@ pub(super) fn refused(event: EventKind, refusal: Refusal) -> TurnEnd {
 }
 
 impl Tally {
-    fn new(prompt: &str, began: SystemTime) -> Tally {
+    /// How often hooks kept the turn going.
+    pub(super) fn attempts(&self) -> usize {
+        self.refusals.len()
+    }
+
+    pub(super) fn new(prompt: &str, began: SystemTime) -> Tally {
         Tally {
             prompt: prompt.to_owned(),
             began,
@@ -205,10 +226,11 @@ impl Tally {
             calls: Vec::new(),
             tokens: None,
             refusals: Vec::new(),
-            last: None,
-            repeats: 0,
+            history: History::default(),
+            subset: None,
             kept: None,
             keep_all: false,
+            overflowed: Overflow::Never,
         }
     }
 }

@@ -12,8 +12,8 @@ const LONGEST: usize = 32 << 10;
 /// Two large files that share nothing could be compared for minutes.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A unified diff.
-pub(crate) fn unified(name: &str, old: &str, new: &str) -> String {
+/// A unified diff of two texts, bounded in time and length.
+pub fn unified(name: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let (from, to) = (format!("a/{name}"), format!("b/{name}"));
     let text = diff.unified_diff().context_radius(3).header(&from, &to).to_string();

@@ -32,7 +32,7 @@ impl BuiltIn for EditFile {
         let after = replaced(&before, old, new).map_err(|why| format!("{why} in {name}"))?;
         bench.workspace.write(&path, after.as_bytes()).map_err(|error| error.to_string())?;
         let change = diff::change(&path, &name, Some(before.as_bytes()), &after);
-        Ok(Done { text: format!("edited {name}\n{}", change.diff), change: Some(change), failed: false })
+        Ok(Done { text: format!("edited {name}\n{}", change.diff), change: Some(change), ..Done::default() })
     }
 }
 

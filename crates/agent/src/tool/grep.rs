@@ -6,7 +6,7 @@ use ollm_protocol::tool::table::GREP;
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, args, needs, takes, walk};
+use super::{Bench, BuiltIn, Description, Done, args, needs, takes, walk};
 
 /// More lines than this are not listed.
 const MOST: usize = 500;
@@ -45,9 +45,9 @@ impl BuiltIn for Grep {
                 && !bytes.contains(&0)
             {
                 let name = bench.workspace.name(file);
-                count += search(&expression, &name, &String::from_utf8_lossy(&bytes), &mut found);
+                count += search(&expression, &name, &String::from_utf8_lossy(&bytes), &mut found, bench.most);
             }
-            count < MOST && found.len() < LONGEST_RESULT
+            count < MOST && found.len() < bench.most
         })?;
         if found.is_empty() {
             found.push_str("no line fits");
@@ -59,10 +59,10 @@ impl BuiltIn for Grep {
     }
 }
 
-fn search(expression: &Regex, name: &str, text: &str, found: &mut String) -> usize {
+fn search(expression: &Regex, name: &str, text: &str, found: &mut String, most: usize) -> usize {
     let mut count = 0;
     for (at, line) in text.lines().enumerate() {
-        if count >= MOST || found.len() >= LONGEST_RESULT {
+        if count >= MOST || found.len() >= most {
             break;
         }
         if expression.is_match(line) {

@@ -3,7 +3,7 @@
 use ollm_protocol::tool::table::READ_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, args, needs, takes};
+use super::{Bench, BuiltIn, Description, Done, args, needs, takes};
 
 pub(crate) struct ReadFile;
 
@@ -31,21 +31,21 @@ impl BuiltIn for ReadFile {
         }
         let text = String::from_utf8_lossy(&bytes);
         let (offset, limit) = (args::number(args, "offset")?, args::number(args, "limit")?);
-        if offset.is_none() && limit.is_none() && text.len() <= LONGEST_RESULT {
+        if offset.is_none() && limit.is_none() && text.len() <= bench.most {
             return Ok(Done::text(text));
         }
-        Ok(Done::text(part(&text, offset.unwrap_or(1).max(1), limit.unwrap_or(usize::MAX))))
+        Ok(Done::text(part(&text, offset.unwrap_or(1).max(1), limit.unwrap_or(usize::MAX), bench.most)))
     }
 }
 
 /// Some lines, and what was left out.
-fn part(text: &str, first: usize, limit: usize) -> String {
+fn part(text: &str, first: usize, limit: usize, most: usize) -> String {
     let mut shown = String::new();
     let mut last = first - 1;
     for line in text.split_inclusive('\n').skip(first - 1).take(limit) {
-        if shown.len() + line.len() > LONGEST_RESULT {
+        if shown.len() + line.len() > most {
             if shown.is_empty() {
-                shown = ollm_store::cut(line, LONGEST_RESULT).into_owned();
+                shown = ollm_store::cut(line, most).into_owned();
                 last += 1;
             }
             break;

@@ -1,19 +1,15 @@
 //! `shell`: a command line, in a process group of its own, with a deadline and a cap.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use ollm_process::{End, Job, Limits, Outcome, Stream};
 use ollm_protocol::tool::table::SHELL;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, ShellSettings, args, needs};
+use super::{Bench, BuiltIn, Description, Done, ShellSettings, args, needs, spill};
 
 /// The most output the model is shown; the middle is left out.
 const SHOWN: usize = 32 << 10;
-/// How many whole outputs are kept.
-const MOST_KEPT: usize = 50;
 
 pub(crate) struct Shell;
 
@@ -43,14 +39,26 @@ impl BuiltIn for Shell {
             limits: Limits { timeout: settings.timeout, output: settings.output, ..Limits::default() },
             ..Job::new(&settings.program)
         };
-        let outcome = bench.children.run_until(job, &|| bench.cancel.is_set());
-        Ok(report(&outcome, settings))
+        let stop = || bench.cancel.is_set();
+        let (outcome, notes) = match &settings.shell_box {
+            Some(shell_box) => shell_box.run(bench.children, job, &stop),
+            None => (bench.children.run_until(job, &stop), Vec::new()),
+        };
+        let mut done = report(&outcome, settings, bench.most);
+        for note in &notes {
+            let _ = write!(done.text, "\n[box: {note}]");
+        }
+        Ok(Done { notes, ..done })
     }
 }
 
-fn report(outcome: &Outcome, settings: &ShellSettings) -> Done {
-    let mut text = shown(&outcome.stdout, "output", settings);
-    let complaints = shown(&outcome.stderr, "errors", settings);
+fn report(outcome: &Outcome, settings: &ShellSettings, most: usize) -> Done {
+    let shown = |bytes: &[u8], what: &str| {
+        let text = String::from_utf8_lossy(bytes);
+        spill::fit(text.trim_end_matches('\n'), SHOWN.min(most / 2), what, &settings.spill)
+    };
+    let mut text = shown(&outcome.stdout, "output");
+    let complaints = shown(&outcome.stderr, "errors");
     if !complaints.is_empty() {
         let _ = write!(text, "{}[standard error]\n{complaints}", if text.is_empty() { "" } else { "\n" });
     }
@@ -65,7 +73,7 @@ fn report(outcome: &Outcome, settings: &ShellSettings) -> Done {
     if text.is_empty() {
         text.push_str("[no output]");
     }
-    Done { text, failed, change: None }
+    Done { text, failed, ..Done::default() }
 }
 
 /// What is to be said about the end of a command, if it was not a good one.
@@ -84,41 +92,5 @@ fn ended(end: &End, settings: &ShellSettings) -> Option<String> {
         }
         End::Lost => Some("its exit code got lost".to_owned()),
         End::NotStarted(error) => Some(error.to_string()),
-    }
-}
-
-/// The beginning and the end of long output, and where all of it is.
-fn shown(bytes: &[u8], what: &str, settings: &ShellSettings) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_end_matches('\n');
-    if text.len() <= SHOWN {
-        return text.to_owned();
-    }
-    let head = text.get(..text.floor_char_boundary(SHOWN / 2)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - SHOWN / 2)..).unwrap_or_default();
-    let place = match spill(bytes, what, settings) {
-        Ok(path) => format!("all of it is in {}", path.display()),
-        Err(error) => format!("it could not be kept: {error}"),
-    };
-    format!("{head}\n[{} bytes left out; {place}]\n{tail}", text.len() - head.len() - tail.len())
-}
-
-fn spill(bytes: &[u8], what: &str, settings: &ShellSettings) -> Result<PathBuf, ollm_store::FileError> {
-    let path = settings.spill.join(format!("{what}-{}.txt", crate::time::unique()));
-    ollm_store::write_atomic(&path, bytes)?;
-    forget(&settings.spill);
-    Ok(path)
-}
-
-/// Removes the oldest outputs when there are many.
-fn forget(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut files: Vec<_> =
-        entries.flatten().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
-    files.sort_unstable();
-    let old = files.len().saturating_sub(MOST_KEPT);
-    for (_, path) in files.into_iter().take(old) {
-        // What cannot be removed now may be removed next time.
-        let _ = fs::remove_file(path);
     }
 }

@@ -4,6 +4,9 @@ use super::*;
 use ollm_protocol::tool::{declared, effects_of};
 use std::fs;
 
+/// The most of a result that the model is shown here.
+const MOST: usize = 64 << 10;
+
 struct World {
     folder: tempfile::TempDir,
     workspace: Workspace,
@@ -42,6 +45,7 @@ impl World {
             shell: &self.shell,
             todos: &mut self.todos,
             cancel: &self.cancel,
+            most: MOST,
         };
         find(tool).unwrap().run(&args, &mut bench)
     }
@@ -122,7 +126,7 @@ fn a_file_is_read_whole_or_in_part() {
     let part = world.text("read_file", json!({"path": "a", "offset": 2, "limit": "1"}));
     assert_eq!(part, "two\n\n[lines 2 to 2 of 3; use offset and limit for others]");
     world.file("long", "x\n".repeat(100_000));
-    assert!(world.text("read_file", json!({"path": "long"})).len() < LONGEST_RESULT + 100);
+    assert!(world.text("read_file", json!({"path": "long"})).len() < MOST + 100);
     world.file("binary", b"a\0b");
     assert!(world.fault("read_file", json!({"path": "binary"})).contains("no text"));
     assert!(world.fault("read_file", json!({"path": "missing"})).contains("there is no file"));
@@ -224,7 +228,7 @@ fn a_command_runs_in_the_workspace_and_knows_its_agent() {
 fn long_output_is_kept_in_a_file_and_endless_output_ends() {
     let mut world = World::new();
     let text = world.text("shell", json!({"command": "seq 1 20000"}));
-    let place = text.split("all of it is in ").nth(1).unwrap().split(']').next().unwrap();
+    let place = text.split("all of it is in ").nth(1).unwrap().split(';').next().unwrap();
     assert_eq!(fs::read_to_string(place).unwrap().lines().count(), 20_000);
     assert!(text.starts_with("1\n2\n") && text.ends_with("20000"));
     for _ in 0..60 {

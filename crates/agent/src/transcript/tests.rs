@@ -130,6 +130,7 @@ fn a_shortened_conversation_is_resumed_shortened() {
     let mut file = OpenOptions::new().append(true).open(path).unwrap();
     writeln!(file, "{}", json!({"compressed": squeeze.to_json()})).unwrap();
     let saved = load(folder.path(), "a").unwrap();
-    let expected = [Message::System("earlier".into()), messages().pop().unwrap()];
+    let summary = Message::System("[Summary of earlier messages] earlier".into());
+    let expected = [summary, Message::User("hello\nthere".into()), messages().pop().unwrap()];
     assert_eq!(saved.messages, expected);
 }

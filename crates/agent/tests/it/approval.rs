@@ -153,3 +153,18 @@ fn a_person_decides_where_hooks_leave_a_prompt_to_them() {
         assert_eq!(world.questions.lock().unwrap()[0].operation, "before_agent");
     }
 }
+
+#[test]
+fn nobody_is_asked_about_a_call_that_cannot_be_made() {
+    for (args, told) in [
+        (json!({"path": "a"}), "`content` is missing"),
+        (json!({"content": "x"}), "`path` is missing"),
+        (json!({"path": 7, "content": "x"}), "`path` must be a text, not 7"),
+    ] {
+        let answers = [calls(&[("write_file", args)]), expecting(text("ok"), json!({"last": told}))];
+        let mut world = World::new(&answers).approval(Approval::Ask);
+        assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
+        assert!(world.questions.lock().unwrap().is_empty());
+        assert!(!world.events().contains(&"before_tool"));
+    }
+}

@@ -88,6 +88,20 @@ fn the_same_call_over_and_over_is_stopped() {
 }
 
 #[test]
+fn a_cycle_of_calls_is_stopped_and_one_whose_results_change_is_not() {
+    let edit = |old: &str, new: &str| calls(&[("edit_file", json!({"path": "a", "old": old, "new": new}))]);
+    let answers: Vec<Value> = (0..50).map(|at| if at % 2 == 0 { edit("x", "y") } else { edit("y", "x") }).collect();
+    let mut world = World::new(&answers);
+    std::fs::write(world.path("a"), "x").unwrap();
+    let TurnEnd::Bounded(why) = world.start().say("go", None)[0].end.clone() else { panic!("it must end") };
+    assert_eq!(why, "the model made the same 2 calls 7 times in a row; the turn ends");
+    let mut answers = vec![calls(&[("shell", json!({"command": "echo x >> a; wc -l < a"}))]); 12];
+    answers.push(text("done"));
+    let mut world = World::new(&answers);
+    assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
+}
+
+#[test]
 fn a_model_that_never_finishes_is_stopped() {
     let answers: Vec<Value> = (0..60).map(|at| calls(&[("todo", json!({"items": [format!("{at}")]}))])).collect();
     let mut world = World::new(&answers);
@@ -212,22 +226,26 @@ fn a_prompt_of_a_hook_at_the_very_end_is_left_out_visibly() {
 
 #[test]
 fn a_conversation_that_grew_too_long_is_made_shorter_unless_a_hook_objects() {
-    let answers: Vec<Value> = (0..5).map(|_| text(&"x".repeat(400))).collect();
-    let mut world = World::new(&answers).limits(|limits| limits.context = 1000);
+    let long = || text(&"x".repeat(1400));
+    let answers = [long(), long(), text("in short"), long(), text("shorter still"), long()];
+    let mut world = World::new(&answers).limits(|limits| limits.context = Some(2500));
     let mut session = world.start();
     for prompt in ["one", "two", "three", "four"] {
-        assert_eq!(session.say(prompt, None)[0].end, TurnEnd::Done);
+        assert_eq!(session.say(&format!("{prompt} {}", "y".repeat(700)), None)[0].end, TurnEnd::Done);
     }
-    assert!(session.messages().iter().any(|message| message.content().contains("In them the person asked:\n- one")));
+    let summary = "[Summary of earlier messages] ";
+    assert_eq!(session.messages().iter().filter(|message| message.content().starts_with(summary)).count(), 1);
     session.end();
     let overflow = &world.data(EventKind::ContextOverflow)[0];
-    assert!(overflow["utilization"].as_f64().unwrap() > 1.0 && overflow["maxSize"] == 1000);
+    let used = overflow["utilization"].as_f64().unwrap();
+    assert!((0.8..=1.0).contains(&used) && overflow["maxSize"] == 2500, "{overflow}");
     let (before, after) = (&world.data(EventKind::PreCompress)[0], &world.data(EventKind::PostCompress)[0]);
     assert!(before["size"].as_u64() > after["size"].as_u64());
-    assert!(after["summary"].as_str().unwrap().contains("earlier messages were left out"));
+    assert_eq!((&before["trigger"], &after["summary"]), (&json!("auto"), &json!("in short")));
 
+    let answers = [long(), long(), long(), long()];
     let mut world = World::new(&answers)
-        .limits(|limits| limits.context = 1000)
+        .limits(|limits| limits.context = Some(2500))
         .on(EventKind::PreCompress, Decision::block("keeper", "keep all"));
     let mut session = world.start();
     for prompt in ["one", "two", "three", "four"] {

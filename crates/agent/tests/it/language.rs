@@ -94,16 +94,24 @@ impl Reader {
         let answered = self.tokens.get(self.at).is_some_and(|token| !token.failed);
         if !answered {
             self.take(EventKind::AfterModel)?;
-            return Ok(false);
+            return Ok(self.shortens());
         }
         let more = self.tokens.get(self.at).is_some_and(|token| token.more);
-        if !self.passes(EventKind::AfterModel)? || !more {
+        if !self.passes(EventKind::AfterModel)? {
             return Ok(false);
+        }
+        if !more {
+            return Ok(self.shortens());
         }
         while self.next() == Some(EventKind::BeforeTool) {
             self.call()?;
         }
         Ok(true)
+    }
+
+    /// Whether the same question follows in a shorter conversation, because the last one was too long.
+    fn shortens(&self) -> bool {
+        self.next() == Some(EventKind::ContextOverflow)
     }
 
     fn call(&mut self) -> Result<(), String> {

@@ -5,11 +5,16 @@
 
 mod approval;
 mod faults;
+mod files;
 mod http;
+mod instructions;
 mod language;
 mod order;
+mod other_providers;
 mod properties;
 mod saved;
+mod small_models;
+mod subagents;
 mod support;
 mod tools;
 mod verdicts;

@@ -248,12 +248,12 @@ proptest! {
         cancel_at in prop_oneof![3 => Just(0usize), 1 => 1usize..60],
         approval in prop_oneof![Just(Approval::Ask), Just(Approval::Auto), Just(Approval::Yolo)],
         consent in prop_oneof![Just(Consent::Yes), Just(Consent::No), Just(Consent::Nobody)],
-        context in prop_oneof![Just(200usize), Just(400 << 10)],
+        context in prop_oneof![Just(200u64), Just(100_000)],
         dropped in any::<bool>(),
     ) {
         let trace = Rc::new(RefCell::new(Vec::new()));
         let mut world = World::new(&[]).approval(approval).consents(&[consent; 400]).limits(|limits| {
-            limits.context = context;
+            limits.context = Some(context);
             limits.model_calls = 6;
             limits.tool_calls = 3;
             limits.source_call = Duration::from_millis(1);
@@ -282,7 +282,10 @@ proptest! {
         // Each error is told of, by exactly one notification.
         let told = world.data(EventKind::Notification).iter().filter(|data| data["event_type"] == "error").count();
         prop_assert_eq!(told, world.data(EventKind::Error).len());
-        let shown = world.shown("error").len();
+        // A failed tool is shown by its result.
+        let errors = world.data(EventKind::Error);
+        let tools = errors.iter().filter(|data| data["error"]["message"].as_str().unwrap().starts_with("the tool "));
+        let shown = world.shown("error").len() + tools.count();
         prop_assert_eq!(shown, told, "what is shown is told to the hooks, and nothing else");
     }
 }

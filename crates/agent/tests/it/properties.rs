@@ -46,7 +46,7 @@ proptest! {
         let last = if fails { json!({"error": "broken"}) } else { text("done") };
         let mut world = World::new(&[write, last]).approval(ollm_agent::Approval::Ask)
             .consents(&[ollm_agent::Consent::Yes; 9])
-            .limits(|limits| limits.context = 60);
+            .limits(|limits| limits.context = Some(60));
         let mut session = world.start();
         session.say(&prompt, context.as_deref());
         session.trigger("t", json!(null));

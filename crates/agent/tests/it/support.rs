@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ollm_agent::{
     Approval, Approve, Cancel, Clock, Consent, Decision, Events, HookNote, Limits, Message, Model, News, Opening,
-    Ports, Replay, Request, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript,
+    Ports, Replay, Request, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript, UserData,
 };
 use ollm_protocol::{Event, EventKind, Flow};
 use proptest::prelude::ProptestConfig;
@@ -67,6 +67,7 @@ impl Show for Screen {
     fn show(&mut self, news: &News<'_>) {
         let line = match news {
             News::Text(text) => format!("text {text}"),
+            News::Thought(text) => format!("thought {text}"),
             News::Answered { content } => format!("answered {content}"),
             News::Calling { name, args, .. } => format!("calling {name} {}", Value::from((*args).clone())),
             News::Progress { name, text } => format!("progress {name} {text}"),
@@ -74,7 +75,7 @@ impl Show for Screen {
                 let diff = diff.map(|diff| format!(" diff {diff}")).unwrap_or_default();
                 format!("called {name} {} {result}{diff}", if *failed { "failed" } else { "ok" })
             }
-            News::Refused { event, tool, hook, reason } => {
+            News::Refused { event, tool, hook, reason, .. } => {
                 format!("refused {} {} {hook}: {reason}", event.name(), tool.unwrap_or("-"))
             }
             News::Note(said) => format!("note {}: {}", said.hook, said.text),
@@ -95,10 +96,13 @@ impl World {
         std::fs::create_dir(&cwd).unwrap();
         let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let settings = Settings {
+            user_data: UserData::default(),
+            mode: "run".to_owned(),
             session_id: "s1".to_owned(),
             user: Some("ada".to_owned()),
             allowed: Vec::new(),
             system_prompt: "be good".to_owned(),
+            instructions: Vec::new(),
             temperature: Some(0.5),
             approval: Approval::Yolo,
             shell: ShellSettings::new(env, &folder.path().join("spill")),

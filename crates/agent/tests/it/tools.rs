@@ -27,7 +27,8 @@ fn hooks_hear_of_every_file_the_agent_changes() {
     assert!(edited["diff"].as_str().unwrap().contains("-one\n+two\n"));
     assert_eq!(edited["file"]["changes"], edited["diff"]);
     let deleted = &world.data(EventKind::FileDeleted)[0];
-    assert_eq!((&deleted["changes"]["type"], &deleted["file"]["path"]), (&json!("deleted"), &json!(path)));
+    assert_eq!((&deleted["changes"]["type"], &deleted["file"]["path"]), (&json!("deleted"), &json!("a")));
+    assert_eq!((&deleted["path"], &deleted["file"]["absolutePath"]), (&json!(path), &json!(path)));
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl Sampler {
             "role": "assistant",
             "content": {"type": "text", "text": answered.content},
             "model": model.name(),
-            "stopReason": if answered.cut { "maxTokens" } else { "endTurn" },
+            "stopReason": if answered.cut.is_some() { "maxTokens" } else { "endTurn" },
         }))
     }
 

@@ -86,7 +86,7 @@ impl LoadedServers {
             };
             // Who switched a server off knows it.
             if kind != ErrorKind::Configuration {
-                opened.notes.push(format!("server `{}` is not started: {why}", known.spec.name));
+                opened.notes.push(format!("{} is not started: {why}", known.spec.label()));
             }
             opened.closed.insert(known.spec.name.clone(), why);
         }

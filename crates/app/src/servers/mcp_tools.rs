@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use ollm_agent::{Cancel, Limits, Order, ToolSource};
+use ollm_agent::{Cancel, Failure, Limits, Order, ToolSource};
 use ollm_engine::{ToolCall, ToolCaller, ToolFailure};
 use ollm_mcp::{
     Call, Offer, Ports, Progress, ServerNotice, ServerState, ServerStatus, Watch, bound_result, read_result,
@@ -29,6 +29,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// How long calls that nobody waits for any more may take to be given up before their servers end.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// More failures than this are not kept between two looks: a server that fails over and over says nothing new.
+const MOST_FAILURES: usize = 32;
 
 /// All servers that may be started, as one set of tools.
 #[derive(Debug)]
@@ -76,14 +79,28 @@ struct Offered {
     lapsed: bool,
 }
 
-/// How often anything about the servers changed.
+/// How often anything about the servers changed, and which of them failed.
 #[derive(Debug)]
-pub(super) struct Changes(AtomicU64);
+pub(super) struct Changes {
+    count: AtomicU64,
+    /// Servers that failed, with what is wrong, until somebody asks; the same trouble of one server counts once.
+    failed: Mutex<Vec<(String, String)>>,
+}
 
 impl Watch for Changes {
-    fn notice(&self, _: &str, notice: &ServerNotice) {
+    fn notice(&self, server: &str, notice: &ServerNotice) {
+        // One that is degraded still serves, or tells next what became of it.
+        if let ServerNotice::State(ServerState::NeedsAuth(why) | ServerState::Crashed(why) | ServerState::Failed(why)) =
+            notice
+        {
+            let failure = (server.to_owned(), why.clone());
+            let mut failed = guard(&self.failed);
+            if failed.len() < MOST_FAILURES && !failed.contains(&failure) {
+                failed.push(failure);
+            }
+        }
         if matches!(notice, ServerNotice::State(_) | ServerNotice::Tools) {
-            self.0.fetch_add(1, Ordering::Release);
+            self.count.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -94,7 +111,7 @@ impl McpTools {
         McpTools {
             context: Mutex::new(context.clone()),
             opened: Mutex::default(),
-            changes: Arc::new(Changes(AtomicU64::new(1))),
+            changes: Arc::new(Changes { count: AtomicU64::new(1), failed: Mutex::default() }),
             offered: Mutex::default(),
             awaited: Mutex::default(),
             told: Mutex::default(),
@@ -140,7 +157,7 @@ impl McpTools {
         }
         guard(&self.awaited).extend(begun);
         *guard(&self.opened) = Some(Arc::new(after));
-        self.changes.0.fetch_add(1, Ordering::Release);
+        self.changes.count.fetch_add(1, Ordering::Release);
         news
     }
 
@@ -179,7 +196,9 @@ impl McpTools {
                     | ServerStatus { state: ServerState::Starting(_), .. },
                 ) => true,
                 Ok(ServerStatus { state, .. }) => {
-                    state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
+                    if let ServerState::Degraded(why) = state {
+                        tell(&format!("{}: {why}", server_set.label(name)));
+                    }
                     self.tell_remarks(&server_set, name, tell);
                     false
                 }
@@ -297,7 +316,7 @@ impl McpTools {
     fn offered(&self) -> Arc<Vec<Offered>> {
         let Some(server_set) = self.server_set() else { return Arc::default() };
         server_set.fleet().refresh();
-        let changes = self.changes.0.load(Ordering::Acquire);
+        let changes = self.changes.count.load(Ordering::Acquire);
         let mut offered = guard(&self.offered);
         if offered.0 != changes {
             *offered = (changes, Arc::new(listed(&server_set)));
@@ -309,6 +328,18 @@ impl McpTools {
 impl ToolSource for McpTools {
     fn tools(&self) -> Vec<Tool> {
         self.offered().iter().filter(|offered| !offered.lapsed).map(|offered| offered.tool.clone()).collect()
+    }
+
+    fn failures(&self) -> Vec<Failure> {
+        let failed = std::mem::take(&mut *guard(&self.changes.failed));
+        let server_set = failed.first().and_then(|_| self.server_set());
+        let failure = |(name, why): (String, String)| {
+            let server_set = server_set.as_ref();
+            let stack = server_set.and_then(|set| Some(set.fleet().server(&name).ok()?.last_words()));
+            let label = server_set.map(|set| set.label(&name)).unwrap_or(name);
+            Failure { message: format!("{label}: {why}"), stack: stack.filter(|words| !words.is_empty()) }
+        };
+        failed.into_iter().map(failure).collect()
     }
 
     fn recalls(&self, name: &str) -> bool {

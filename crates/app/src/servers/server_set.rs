@@ -15,6 +15,7 @@ use ollm_protocol::ToolSchema;
 use ollm_store::{UpdateError, write_atomic};
 use serde_json::Value;
 
+use super::failures;
 use super::gate::Gate;
 use super::{DeclaredServer, Servers, cache, now, tokens};
 use crate::app_context::AppContext;
@@ -36,6 +37,8 @@ pub(super) struct ServerSet {
     cache: Cache,
     /// Where the logs of last runs are.
     logs: PathBuf,
+    /// Where their last failures are.
+    failures: PathBuf,
     /// Whether there is a home to remember things in.
     keeps: bool,
 }
@@ -66,7 +69,8 @@ impl ServerSet {
                 .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.context), servers.context.own_home().is_some());
         let (members, logs) = (RwLock::default(), logs(servers.context));
-        let server_set = ServerSet { fleet, gate, members, cache, logs, keeps };
+        let failures = failures::file(servers.context);
+        let server_set = ServerSet { fleet, gate, members, cache, logs, failures, keeps };
         let Turnover { problems, .. } = server_set.renew(servers, chosen);
         Ok((server_set, problems))
     }
@@ -97,7 +101,7 @@ impl ServerSet {
             let (ready, mut missing) = match known.ready(servers) {
                 Ok(found) => found,
                 Err(why) => {
-                    let message = format!("server `{name}` is not started: {why}");
+                    let message = format!("{} is not started: {why}", known.spec.label());
                     turnover.problems.push(Problem::of_file(Severity::Error, &known.spec.origin.file, message));
                     continue;
                 }
@@ -129,6 +133,11 @@ impl ServerSet {
         self.write().remove(name);
     }
 
+    /// The server in a message, with the extension that brought it.
+    pub(super) fn label(&self, name: &str) -> String {
+        self.read(name, |member| member.spec.label()).unwrap_or_else(|| format!("server `{name}`"))
+    }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.fleet.servers().iter().map(|server| server.name().to_owned()).collect()
     }
@@ -155,7 +164,7 @@ impl ServerSet {
     /// What was left out of a server's tools, and what is wrong with those that are not offered.
     pub(super) fn remarks(&self, name: &str) -> Vec<String> {
         let warnings = self.fleet.server(name).map(|server| server.status().warnings).unwrap_or_default();
-        remarks(name, &warnings, &self.offers(name))
+        remarks(&self.label(name), &warnings, &self.offers(name))
     }
 
     /// The tools a server offered until it ended unasked.
@@ -188,6 +197,10 @@ impl ServerSet {
                 && let Err(error) = self.cache.put(key, &memory, now())
             {
                 trouble = Some(format!("what servers list is not remembered: {}", reason(&error)));
+            }
+            if let Some(key) = member.key.as_ref().filter(|_| self.keeps) {
+                // What is only told to people fails nothing.
+                let _ = failures::remember(&self.failures, key, &server.status().state, now());
             }
             let (lines, _) = server.log(0);
             let text = lines.join("\n") + "\n";
@@ -236,14 +249,14 @@ fn log_in(folder: &Path, label: &str) -> PathBuf {
 }
 
 /// What people are told about a list of tools that is not whole; a hundred bad tools are no hundred lines.
-pub fn remarks(name: &str, warnings: &[String], offers: &Offers) -> Vec<String> {
-    let lists = warnings.iter().map(|warning| format!("server `{name}`: {warning}"));
-    let tools = offers.remarks.iter().map(|remark| format!("server `{name}`, tool `{}`: {}", remark.tool, remark.why));
+pub fn remarks(label: &str, warnings: &[String], offers: &Offers) -> Vec<String> {
+    let lists = warnings.iter().map(|warning| format!("{label}: {warning}"));
+    let tools = offers.remarks.iter().map(|remark| format!("{label}, tool `{}`: {}", remark.tool, remark.why));
     let mut all: Vec<String> = lists.chain(tools).collect();
     let more = all.len().saturating_sub(MOST_REMARKS);
     if more > 0 {
         all.truncate(MOST_REMARKS);
-        all.push(format!("server `{name}`: {more} further tools are not offered as it lists them"));
+        all.push(format!("{label}: {more} further tools are not offered as it lists them"));
     }
     all
 }

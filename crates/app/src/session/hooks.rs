@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use ollm_agent::{Cancel, Decision, Events, HookNote};
-use ollm_engine::{Outcome, Reason};
+use ollm_agent::{Cancel, Decision, Events, Failure, HookNote};
+use ollm_engine::{Outcome, Reason, Report};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::cut;
 
 use crate::app::App;
 use crate::port::{Notices, Shared};
 use crate::trace;
+use crate::watch::FileNote;
 
 /// How long all hooks together may take between an interruption and the end.
 const WAY_OUT: Duration = Duration::from_secs(5);
@@ -24,7 +25,7 @@ const LONGEST_LIST: usize = 200;
 pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + Send + 'a>;
 
 /// The engine as the agent sees it.
-pub(super) struct Hooks<'a, 'o> {
+pub(crate) struct Hooks<'a, 'o> {
     desk: HookContext<'a, 'o>,
     /// Hooks that did not run and that the person knows about.
     told: BTreeSet<String>,
@@ -47,19 +48,27 @@ pub struct HookContext<'a, 'o> {
 
 impl Events for Hooks<'_, '_> {
     fn dispatch(&mut self, event: &Event) -> Decision {
+        let note = FileNote::begin(event, self.desk.app.borrow().context());
+        let (decision, _) = self.decide(event);
+        drop(note);
+        decision
+    }
+}
+
+impl<'a, 'o> Hooks<'a, 'o> {
+    pub(crate) fn new(desk: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
+        Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+    }
+
+    /// Passes an event on; what was decided, and how.
+    pub(crate) fn decide(&mut self, event: &Event) -> (Decision, Outcome) {
         let outcome = self.pass(event);
         self.trace(event, &outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
         decision.messages.extend(deeds(event, &outcome));
         (self.hear)(event, &decision, &outcome);
-        decision
-    }
-}
-
-impl<'a, 'o> Hooks<'a, 'o> {
-    pub(super) fn new(desk: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
-        Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+        (decision, outcome)
     }
 
     /// An interruption ends the hooks of the event under way. Those of the events that still follow, on the way out, have
@@ -95,7 +104,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
         }
     }
 
-    /// What a person should know about hooks that did not run, once, and about those that failed.
+    /// What a person should know about hooks that did not run, once.
     fn news(&mut self, outcome: &Outcome) -> Vec<HookNote> {
         let mut news = Vec::new();
         for skip in &outcome.skipped {
@@ -103,11 +112,6 @@ impl<'a, 'o> Hooks<'a, 'o> {
                 matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
             if matters && self.told.insert(skip.hook.id().to_owned()) {
                 news.push(said(&skip.hook.spec.name, &format!("did not run: {}", skip.detail)));
-            }
-        }
-        for report in &outcome.reports {
-            if let Some(error) = &report.error {
-                news.push(said(&report.hook.spec.name, &format!("failed: {error}")));
             }
         }
         news
@@ -151,7 +155,12 @@ fn decision(outcome: &Outcome) -> Decision {
         tools: verdict.tools.clone(),
         prompts: by_hook(outcome, |verdict| &verdict.prompts),
         data: verdict.data.clone(),
+        failures: outcome.reports.iter().filter_map(failure).collect(),
     }
+}
+
+fn failure(report: &Report) -> Option<Failure> {
+    Some(Failure { message: report.failure()?, stack: report.stack.clone() })
 }
 
 fn by_hook(outcome: &Outcome, texts: fn(&ollm_protocol::Verdict) -> &Vec<String>) -> Vec<HookNote> {

@@ -6,6 +6,7 @@ use ollm_agent::{Approve, Cancel, NobodyAsked, Show, StartError, Turn, Unseen};
 
 use super::{EventListener, HookContext, SessionOptions, SessionSetup};
 use crate::app::App;
+use crate::command_box::BoxStatus;
 use crate::control::Control;
 use crate::error::AppError;
 use crate::port::{Notices, Shared};
@@ -44,6 +45,8 @@ pub struct PromptOutcome {
     pub session: String,
     /// The model's name.
     pub model: String,
+    /// The box that shell commands ran in.
+    pub shell_box: BoxStatus,
     /// The turns, the first of them for the prompt; otherwise why the session did not start.
     pub turns: Result<Vec<Turn>, StartError>,
 }
@@ -60,11 +63,11 @@ pub fn run_prompt(
     for note in &host.notes {
         notices.lock().tell(note);
     }
-    let (session, model) = (host.id().to_owned(), host.model().to_owned());
+    let (session, model, shell_box) = (host.id().to_owned(), host.model().to_owned(), host.shell_box.clone());
     let app = RefCell::new(app);
     let turns = work(host, &app, (prompt, context), ports, notices);
     app.into_inner().close(&mut *notices.lock());
-    Ok(PromptOutcome { session, model, turns })
+    Ok(PromptOutcome { session, model, shell_box, turns })
 }
 
 fn work(

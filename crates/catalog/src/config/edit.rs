@@ -322,7 +322,7 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
     let yaml = yaml.filter(|node| match kind {
         Kind::Text(_) | Kind::Choice(_) => false,
         // What a number or a flag would not say in the same letters may be meant as a text.
-        Kind::Scalar => says(&node.to_json(), typed),
+        Kind::Setting => says(&node.to_json(), typed),
         _ => true,
     });
     let list = Node::List(typed.split(',').map(|item| Node::Text(item.trim().to_owned())).collect());

@@ -158,7 +158,7 @@ pub const KEYS: &[Key] = &[
     key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
         .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
         .guarded(),
-    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
+    key("extensions.settings.*.*", Kind::Setting, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
         .guarded(),
     key("mcp.enabled", Kind::Flag, "true", "Whether MCP servers are started at all.")
         .variable("OLLM_MCP_ENABLED")
@@ -197,7 +197,19 @@ pub const KEYS: &[Key] = &[
     key("model.contextWindow", WHOLE, "null", "How many tokens the model can look at.")
         .variable("OLLM_MODEL_CONTEXT_WINDOW")
         .project(Project::Lower),
+    key("model.maxRepeats", Kind::Count(1, 1000), "3", "How often the model may repeat a call, or a cycle of calls, with the same results, before it is stopped.")
+        .variable("OLLM_MODEL_MAX_REPEATS")
+        .project(Project::Lower),
     key("model.*", Kind::Any, "null", "Anything else is handed on to the provider as it is.").project(ELSEWHERE).guarded(),
+    key("agent.box", Kind::Choice(&["on", "strict", "off"]), "\"on\"", "The box that shell commands of our own agent run in. `on`: protected files cannot be changed. `strict`: beyond that, only the project, temporary folders and caches can be written, and secrets cannot be read. `off`: there is none.")
+        .set_by(SetBy::Files)
+        .project(Project::Only("\"strict\"", "a project cannot open the box of the user"))
+        .critical(),
+    key("agent.boxSockets", Kind::List(Item::Socket), "[]", "The programs whose sockets can be reached from the box although they run commands outside of it: `docker`, `podman`, `containerd`, `systemd`, `bus`, `tmux`, `screen`, `zellij`, `emacs`, `libvirt`, `lxd`, `snapd`.")
+        .set_by(SetBy::Files)
+        .critical(),
+    key("user.preferences.*", Kind::Any, "null", "What hooks are told about you under `user.preferences`; the names are your own."),
+    key("user.settings.*", Kind::Any, "null", "What hooks are told about you under `user.settings`; the names are your own."),
     key("trace.enabled", Kind::Flag, "true", "Whether every dispatch leaves a record.")
         .variable("OLLM_TRACE_ENABLED")
         .older_variable("OLLM_TRACE", Kind::Flag)

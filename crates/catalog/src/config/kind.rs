@@ -10,7 +10,7 @@ use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::units;
 use serde_json::{Value, json};
 
-use super::settings::GUARDS;
+use super::settings::{BOX_SOCKETS, GUARDS};
 use crate::mcp::{self, ServerKey};
 use crate::node::Node;
 use crate::value::{self, Reading};
@@ -42,8 +42,8 @@ pub enum Kind {
     Trust,
     /// True, false or a list out of the guards there are.
     Guards,
-    /// Text, a number, or true or false.
-    Scalar,
+    /// Text, a number, true or false, or a list or map of them: an extension knows which.
+    Setting,
     /// How an MCP server is reached; its keys are settings of their own.
     Server,
     /// A map with these keys, which is taken whole.
@@ -77,6 +77,8 @@ pub enum Item {
     Url,
     /// The name of another agent whose hooks can be read.
     Agent,
+    /// A program whose sockets a box can leave open.
+    Socket,
 }
 
 /// A bound that nobody will meet, and that need not be told.
@@ -107,7 +109,7 @@ impl Kind {
             Kind::Pairs => pairs(node),
             Kind::Trust => trust(node),
             Kind::Guards => guards(node),
-            Kind::Scalar => scalar(node),
+            Kind::Setting => setting(node),
             Kind::Server | Kind::Parts(_) if !matches!(node, Node::Map(_)) => Reading::Wrong,
             Kind::Server | Kind::Parts(_) | Kind::Any => Reading::Exact(node.to_json()),
         }
@@ -132,7 +134,7 @@ impl Kind {
             Kind::Pairs => "a map of names to texts".to_owned(),
             Kind::Trust => "true, false or a list of absolute paths".to_owned(),
             Kind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
-            Kind::Scalar => "text, a number, true or false".to_owned(),
+            Kind::Setting => "text, a number, true or false, a list or a map".to_owned(),
             Kind::Server => "a map with a `command` or a `url`".to_owned(),
             Kind::Parts(keys) => format!("a map with {}", ServerKey::names(keys).join(", ")),
             Kind::Any => "anything".to_owned(),
@@ -158,7 +160,7 @@ impl Kind {
             Kind::Pairs => json!({"type": "object", "additionalProperties": {"type": "string"}}),
             Kind::Trust => json!({"anyOf": [{"type": "boolean"}, texts(Item::Absolute.pattern())]}),
             Kind::Guards => json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"enum": GUARDS}}]}),
-            Kind::Scalar => json!({"type": ["string", "number", "boolean"]}),
+            Kind::Setting => json!({"type": ["string", "number", "boolean", "array", "object"]}),
             Kind::Server => mcp::schema(),
             Kind::Parts(_) => json!({"type": "object"}),
             Kind::Any => json!(true),
@@ -191,6 +193,7 @@ impl Item {
                 all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
                     && !text.starts_with(|first: char| first.is_ascii_digit())
             }
+            Item::Socket => BOX_SOCKETS.contains(&text),
             Item::Agent => agent_named(text).is_some_and(|agent| agent.home.written.form != WrittenForm::Code),
             Item::Url => ["http://", "https://"].iter().any(|scheme| {
                 text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
@@ -212,6 +215,7 @@ impl Item {
             Item::Variable => "the name of an environment variable",
             Item::Url => "an address that begins with http:// or https://",
             Item::Agent => "an agent whose hooks can be read",
+            Item::Socket => "a program whose sockets a box knows, such as docker",
         }
     }
 
@@ -227,6 +231,7 @@ impl Item {
             Item::Variable => "names of environment variables",
             Item::Url => "addresses that begin with http:// or https://",
             Item::Agent => "agents whose hooks can be read, such as claude or gemini",
+            Item::Socket => "programs whose sockets a box knows, such as docker or tmux",
         }
     }
 
@@ -241,7 +246,7 @@ impl Item {
             Item::Digest => "^sha256:[0-9a-fA-F]{64}$",
             Item::Variable => "^[A-Za-z_][A-Za-z0-9_]*$",
             Item::Url => r"^https?://[^/\s]\S*$",
-            Item::Agent => "^[a-z]+$",
+            Item::Agent | Item::Socket => "^[a-z]+$",
         }
     }
 }
@@ -330,9 +335,9 @@ fn guards(node: &Node) -> Reading<Value> {
     }
 }
 
-fn scalar(node: &Node) -> Reading<Value> {
+fn setting(node: &Node) -> Reading<Value> {
     match node {
-        Node::Null | Node::List(_) | Node::Map(_) => Reading::Wrong,
-        scalar => Reading::Exact(scalar.to_json()),
+        Node::Null => Reading::Wrong,
+        said => Reading::Exact(said.to_json()),
     }
 }

@@ -179,7 +179,7 @@ pub(super) fn settings(
 /// Settings of extensions in the letters of the file, where they look like a number or a flag: only the extension's manifest
 /// knows whether `01234` is one.
 fn as_written(document: &Document<'_>, mut said: Vec<Said>) -> Vec<Said> {
-    let open = |said: &&mut Said| said.key.kind == Kind::Scalar && !said.value.is_string();
+    let open = |said: &&mut Said| said.key.kind == Kind::Setting && (said.value.is_number() || said.value.is_boolean());
     let mut open: Vec<&mut Said> = said.iter_mut().filter(open).collect();
     let letters = document.letters(open.iter().map(|said| &said.spot));
     for (said, letters) in open.iter_mut().zip(letters) {
@@ -280,13 +280,11 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
     for (path, value) in settings.chain(enabled).chain(timeout) {
         let Ok(key) = find_key(path) else { continue };
         let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Flag };
-        let is_loose = *tightening && key.safety == Safety::Critical;
-        let objection = match (objection(config, &setting), is_loose.then(|| judge(config, &setting))) {
-            (Some(why), _) => Some((why, "leave it out")),
-            (None, Some(Heard::Ignored(_))) => {
-                Some(("an agent may only make it stricter".to_owned(), "a person may set it in config.yaml"))
-            }
-            (None, _) => key.unhonoured.map(|why| (why.to_owned(), "leave it out")),
+        let objection = match objection(config, &setting) {
+            Some(why) => Some((why, "leave it out")),
+            None => loose(config, &setting, *tightening)
+                .map(|why| (why.to_owned(), "a person may set it in config.yaml"))
+                .or_else(|| key.unhonoured.map(|why| (why.to_owned(), "leave it out"))),
         };
         if let Some((why, help)) = objection {
             problems.push(unheard(Path::new("the command line"), path, &why, help));
@@ -296,6 +294,20 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
         config.own.retain(|own| own.key != key);
         config.hear(setting);
     }
+}
+
+/// Why the command line may not say this: it is a guard, and would be looser than the files have it.
+///
+/// What is said about approvals is never loosened for one run: an agent behind a process that hides it looks like a
+/// person, and an approval outlasts the run.
+fn loose(config: &Config, setting: &Setting, by_agent: bool) -> Option<&'static str> {
+    let key = setting.key;
+    let about_approvals = matches!(key.project, Project::Only(..)) && config.said(key.path).is_some();
+    let is_loose = key.safety == Safety::Critical
+        && (by_agent || about_approvals)
+        && config.value(key.path) != setting.value
+        && matches!(judge(config, setting), Heard::Ignored(_));
+    is_loose.then_some(if by_agent { "an agent may only make it stricter" } else { "only a file may make it looser" })
 }
 
 pub(super) fn unheard(from: &Path, path: &str, why: &str, help: &str) -> Problem {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ollm_protocol::{Layer, RateLimit, Rules};
 use ollm_trust::ApprovalKey;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::kind::duration;
-use super::workspace::{covered_by_all, covers};
+use super::workspace::{covered_by_all, covers, is_own_work};
 use super::{Config, Origin, Setting};
 use crate::place::Places;
 
@@ -17,6 +17,22 @@ pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The names of the built-in guards.
 pub const GUARDS: &[&str] = &["destructive-commands", "self-protection"];
+
+/// The programs whose sockets a box can leave open.
+pub const BOX_SOCKETS: &[&str] = &[
+    "docker",
+    "podman",
+    "containerd",
+    "systemd",
+    "bus",
+    "tmux",
+    "screen",
+    "zellij",
+    "emacs",
+    "libvirt",
+    "lxd",
+    "snapd",
+];
 
 /// What applies to all hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +221,13 @@ impl Config {
         self.said.iter().filter_map(named).collect()
     }
 
+    /// What hooks are told about the person below `user.preferences` or `user.settings`, by name.
+    pub fn user(&self, section: &str) -> Map<String, Value> {
+        let start = format!("user.{section}.");
+        let named = |setting: &Setting| Some((setting.path.strip_prefix(&start)?.to_owned(), setting.value.clone()));
+        self.said.iter().filter_map(named).filter(|(_, value)| !value.is_null()).collect()
+    }
+
     /// What applies to the records of dispatches.
     pub fn trace(&self) -> TraceSettings {
         TraceSettings {
@@ -247,10 +270,12 @@ impl Config {
     fn trusts(&self, project: &Path, places: &Places) -> bool {
         let Ok(project) = project.canonicalize() else { return false };
         let Value::Array(_) = self.value("hooks.trustWorkspace") else {
-            return self.trusts_all() && covered_by_all(&project, &places.home);
+            let is_covered = |folder: &Path| covered_by_all(folder, &places.home);
+            return self.trusts_all() && is_covered(&project) && is_own_work(&project, is_covered);
         };
         let paths = self.texts("hooks.trustWorkspace");
-        let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
-        real.into_iter().any(|path| covers(&path, &project, &places.home))
+        let real: Vec<PathBuf> = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok()).collect();
+        let is_covered = |folder: &Path| real.iter().any(|path| covers(path, folder, &places.home));
+        is_covered(&project) && is_own_work(&project, is_covered)
     }
 }

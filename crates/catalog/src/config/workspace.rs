@@ -49,6 +49,16 @@ pub(super) fn covered_by_all(project: &Path, home: &Path) -> bool {
     covers(outermost, project, home)
 }
 
+/// Whether all that a project declares lies where trust reaches: a link may lead to what somebody else wrote.
+pub(super) fn is_own_work(project: &Path, covers: impl Fn(&Path) -> bool) -> bool {
+    let folder = project.join(".ollm");
+    let folders = ["", "hooks", "hooks/trusted", "extensions", "settings"].map(|name| folder.join(name));
+    let inside = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let inside = inside.filter_map(Result::ok).map(|entry| entry.path());
+    let mut links = std::iter::once(folder.clone()).chain(inside).filter(|path| path.is_symlink());
+    links.all(|link| link.canonicalize().is_ok_and(|real| real.parent().is_some_and(&covers)))
+}
+
 fn is_vendored(name: &std::ffi::OsStr) -> bool {
     VENDORED.iter().any(|vendored| name.eq_ignore_ascii_case(vendored))
 }

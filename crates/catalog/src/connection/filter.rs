@@ -84,7 +84,7 @@ fn own_tool(event: &AgentEvent) -> Result<Option<String>, String> {
         Pick::Tool(tool) => Ok(Some(tool.to_owned())),
         Pick::Mcp => Ok(Some("mcp__*".to_owned())),
         Pick::Marked(..) => Err("is for a part of an event that has no name elsewhere".to_owned()),
-        Pick::Any | Pick::With(_) => Ok(None),
+        Pick::Any | Pick::With(_) | Pick::Shaped(_) => Ok(None),
     }
 }
 
@@ -96,7 +96,9 @@ fn compared(agent: &AgentDialect, event: &AgentEvent) -> Compared {
         }
         // Gemini looks at matchers of tools and of triggers only.
         (Kind::Notification, _) if agent.name == "gemini" => Compared::Nothing,
-        (Kind::BeforeTool | Kind::AfterTool, Pick::Any | Pick::With(_)) | (Kind::Notification, _) => Compared::Subject,
+        (Kind::BeforeTool | Kind::AfterTool, Pick::Any | Pick::With(_) | Pick::Shaped(_)) | (Kind::Notification, _) => {
+            Compared::Subject
+        }
         (Kind::BeforeAgent, _) if agent.name == "goose" => Compared::Field("prompt"),
         (
             Kind::BeforeAgent | Kind::AfterAgent | Kind::BeforeModel | Kind::AfterModel | Kind::BeforeToolSelection,

@@ -6,6 +6,7 @@ use ollm_protocol::hook::key::{HOOK_KEYS, HookKey, KeyKind, TextForm};
 use ollm_protocol::{EventKind, units};
 use serde_json::{Map, Value, json};
 
+use super::HTTP;
 use crate::format::Form;
 use crate::mcp::or_null;
 
@@ -90,7 +91,14 @@ fn when_then() -> Value {
 }
 
 fn agent() -> Value {
-    let entry = entry(&[("type", json!({"const": "command"}))], &["args", "action", "dialect", "matcher"]);
+    const OTHERS: [&str; 4] = ["args", "action", "dialect", "matcher"];
+    let line = entry(&[("type", json!({"const": "command"}))], &OTHERS);
+    let http = ActionType::of_files().find(|kind| kind.name == HTTP).map(typed).unwrap_or_default();
+    let keys = http.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let own: Vec<(&str, Value)> = keys.map(|(key, value)| (key.as_str(), value.clone())).collect();
+    let mut post = entry(&own, &[&OTHERS[..], &["command"]].concat());
+    require(&mut post, &["type", "url"]);
+    let entry = json!({"anyOf": [line, post]});
     let group = json!({
         "type": "object",
         "properties": {"matcher": {"type": "string"}, "hooks": {"type": "array", "items": entry}},

@@ -4,12 +4,12 @@
 //! the folders they are started in. What a program does by itself is up to the person who approves it.
 
 use std::net::Ipv6Addr;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use ollm_protocol::hook::{Runs, runs};
 use ollm_protocol::pattern::fits_name;
 use ollm_protocol::{Endpoint, Hook, Needs};
-use ollm_store::is_shared_variable;
+use ollm_store::{is_shared_variable, plain_path};
 
 use super::check::Check;
 use super::key::{ManifestPart, RowKind, optional};
@@ -102,10 +102,10 @@ impl Permissions {
 
     /// Whether an absolute path is named, or lies below one that is.
     pub fn allows_path(&self, path: &Path) -> bool {
-        let path = plain(path);
+        let path = plain_path(path);
         self.filesystem.iter().any(|entry| {
             let entry = entry.trim_end_matches('*');
-            entry.starts_with('/') && path.starts_with(plain(Path::new(entry)))
+            entry.starts_with('/') && path.starts_with(plain_path(Path::new(entry)))
         })
     }
 
@@ -286,18 +286,6 @@ fn host_of(entry: &str) -> (String, Option<String>) {
 fn usual(host: &str) -> String {
     let address = host.parse::<Ipv6Addr>().map(|address| address.to_string());
     address.unwrap_or_else(|_| host.trim_end_matches('.').to_ascii_lowercase())
-}
-
-/// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut plain, part| {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-        plain
-    })
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ pub enum SettingKind {
     Number,
     Integer,
     Boolean,
+    Array,
+    Object,
 }
 
 impl SettingKind {
@@ -61,6 +63,8 @@ impl SettingKind {
         (SettingKind::Number, "number"),
         (SettingKind::Integer, "integer"),
         (SettingKind::Boolean, "boolean"),
+        (SettingKind::Array, "array"),
+        (SettingKind::Object, "object"),
     ];
 
     /// Its name in a manifest.
@@ -68,10 +72,13 @@ impl SettingKind {
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("string", |(_, name)| name)
     }
 
+    /// The kind that a default is of.
     fn of(default: &Value) -> SettingKind {
         match default {
             Value::Bool(_) => SettingKind::Boolean,
             Value::Number(_) => SettingKind::Number,
+            Value::Array(_) => SettingKind::Array,
+            Value::Object(_) => SettingKind::Object,
             _ => SettingKind::Text,
         }
     }
@@ -82,6 +89,8 @@ impl SettingKind {
             SettingKind::Number => value.is_number(),
             SettingKind::Integer => value.is_i64() || value.is_u64(),
             SettingKind::Boolean => value.is_boolean(),
+            SettingKind::Array => value.is_array(),
+            SettingKind::Object => value.is_object(),
         }
     }
 
@@ -90,7 +99,7 @@ impl SettingKind {
         match self {
             SettingKind::Text => Some(text.into()),
             SettingKind::Boolean => value::flag_word(text).map(Value::from),
-            SettingKind::Number | SettingKind::Integer => {
+            SettingKind::Number | SettingKind::Integer | SettingKind::Array | SettingKind::Object => {
                 serde_json::from_str::<Value>(text.trim()).ok().filter(|value| self.fits(value))
             }
         }
@@ -108,6 +117,8 @@ impl SettingKind {
             SettingKind::Number => "a number",
             SettingKind::Integer => "a whole number",
             SettingKind::Boolean => "true or false",
+            SettingKind::Array => "a list, in JSON",
+            SettingKind::Object => "an object, in JSON",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Settings files of shell-command agents: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`.
+//! Settings files of shell-command agents: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`. An entry of type
+//! `http` has a `url` in place of the command, and the event is posted there.
 //!
 //! The file belongs to another tool: whatever it holds beside `hooks` is none of our business.
 
@@ -85,19 +86,27 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut HookCollector<'_>) {
 
 fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<(), Untaken> {
     let entry = at.entry;
-    let draft = entry::read(entry, intake.context, &mut intake.findings, entry::no_own);
+    let posts = entry.get("type").is_some_and(|kind| kind.node.as_text() == Some(entry::HTTP));
+    let own = if posts { entry::own_http } else { entry::no_own };
+    let draft = entry::read(entry, intake.context, &mut intake.findings, own);
     let mut draft = draft.ok_or_else(Untaken::default)?;
-    let meaningless =
-        MEANINGLESS.iter().filter_map(|key| entry.get(key)).find(|value| !matches!(value.node, Node::Null));
-    if let Some(value) = meaningless {
+    let is_set = |key: &&str| entry.get(key).filter(|value| !matches!(value.node, Node::Null));
+    if let Some(value) = MEANINGLESS.iter().find_map(is_set) {
         let key = value.key().unwrap_or_default();
-        let message = format!("`{key}` has no meaning beside a line of shell");
+        let beside = if posts { "an address" } else { "a line of shell" };
         let help = if key == "matcher" { "move it to the group" } else { "remove it" };
+        let message = format!("`{key}` has no meaning beside {beside}");
         intake.findings.push(not_loaded(&value, &message, Some(help.to_owned())));
         return Err(Untaken::default());
     }
+    if posts && is_set(&"url").is_none() {
+        let help = "add \"url\": the address that the event is posted to";
+        intake.findings.push(not_loaded(entry, "a hook of type \"http\" needs `url`", Some(help.to_owned())));
+        return Err(Untaken::default());
+    }
     draft.spec.matcher = matcher;
-    let action = draft.shell();
+    draft.spec.dialect = Some("agent".to_owned());
+    let action = if posts { draft.spec.action.clone() } else { draft.shell() };
     intake.take(draft, action, at)
 }
 

@@ -194,8 +194,11 @@ impl Section {
     /// Whether its hooks may be for this moment; what only an expression can tell may.
     fn fits(&self, moment: &Moment) -> bool {
         let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
+        // Whether it fits an event that does not say what it is about, nobody can tell.
+        let unsaid = moment.subject.is_none() && moment.kind.subject_field().is_some();
         self.event == moment.kind.name()
-            && (self.matcher.starts_with("re:")
+            && (unsaid
+                || self.matcher.starts_with("re:")
                 || Matcher::parse(&self.matcher).map_or(true, |matcher| matcher.matches(subject)))
     }
 }

@@ -177,6 +177,7 @@ impl Reader<'_> {
 
     /// What the keys make together.
     fn address(&mut self, draft: &mut ServerDraft, at: &Cursor<'_>) -> Option<Address> {
+        self.address_as_command(draft, at);
         match (draft.command.take(), draft.url.take()) {
             (Some(_), Some(_)) => {
                 let help = "keep `command` for a program that is started, `url` for one that runs elsewhere";
@@ -203,6 +204,21 @@ impl Reader<'_> {
                 let transport = if draft.transport == Some("sse") { Transport::Sse } else { Transport::Http };
                 Some(Address::Url { url, headers: std::mem::take(&mut draft.headers), transport })
             }
+        }
+    }
+
+    /// A server may say its address where others name a program, if it says how it is spoken to.
+    fn address_as_command(&mut self, draft: &mut ServerDraft, at: &Cursor<'_>) {
+        let remote = draft.transport.is_some_and(|word| word != "stdio") && draft.url.is_none();
+        if !remote || !draft.command.as_deref().is_some_and(row::is_url) {
+            return;
+        }
+        draft.url = draft.command.take();
+        let args = at.get("args").filter(|_| !draft.args.is_empty());
+        if let Some(given) = args.or_else(|| at.get("env").filter(|_| !draft.env.0.is_empty())) {
+            let key = given.key().unwrap_or_default().to_owned();
+            let help = "remove it; what a server on the web needs to know goes into `headers`".to_owned();
+            self.refuse(&given, Part::Key, &format!("`{key}` has no meaning beside an address"), Some(help));
         }
     }
 

@@ -158,7 +158,9 @@ fn positions_are_there_when_asked_for() {
 fn what_is_wrong_in_a_settings_file_is_named_and_hides_nothing_else() {
     let good = r#"{"hooks": [{"command": "good"}]}"#;
     for (group, field, message) in [
-        (r#"{"hooks": [{"type": "http", "command": "x"}]}"#, "hooks[0].type", "only hooks of type \"command\""),
+        (r#"{"hooks": [{"type": "prompt", "command": "x"}]}"#, "hooks[0].type", "only hooks of type \"command\""),
+        (r#"{"hooks": [{"type": "http", "command": "x"}]}"#, "hooks[0]", "the hook has both a `command` and an action"),
+        (r#"{"hooks": [{"type": "http", "headers": {}}]}"#, "hooks[0]", "a hook of type \"http\" needs `url`"),
         (r#"{"hooks": [{"command": ""}]}"#, "hooks[0].command", "`command` is empty"),
         (r#"{"hooks": [{"command": "x", "args": ["y"]}]}"#, "hooks[0].args", "`args` has no meaning"),
         (r#"{"hooks": [{"command": "x", "matcher": "y"}]}"#, "hooks[0].matcher", "`matcher` has no meaning"),

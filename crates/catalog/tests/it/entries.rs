@@ -147,15 +147,22 @@ fn a_project_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn permissions_that_nobody_would_hold_the_hook_to_keep_it_from_loading() {
-    for value in ["{}", r#"{"read": ["."], "write": [], "net": false}"#] {
+fn permissions_are_read_and_held_only_where_a_program_is_waited_for() {
+    let world = World::new();
+    world.entry(r#"{"command": "/bin/true", "permissions": {}}, {"command": "/bin/true", "permissions": {"read": ["~/x"], "write": ["out"], "net": true}}"#);
+    let permissions: Vec<_> = world.hooks().into_iter().map(|hook| hook.spec.permissions.clone().unwrap()).collect();
+    assert_eq!((permissions[0].read.len(), permissions[0].write.len(), permissions[0].net), (0, 0, false));
+    assert_eq!(permissions[1].read, ["~/x"]);
+    assert_eq!((permissions[1].write.as_slice(), permissions[1].net), (&["out".to_owned()][..], true));
+    for entry in [
+        r#"{"command": "/bin/true", "async": true, "permissions": {}}"#,
+        r#"{"action": {"type": "askAgent", "prompt": "x"}, "permissions": {}}"#,
+        r#"{"command": "/bin/true", "permissions": {"exec": []}}"#,
+    ] {
         let world = World::new();
-        world.entry(&format!(r#"{{"command": "/bin/true", "permissions": {value}}}, {{"command": "/bin/true"}}"#));
+        world.entry(&format!(r#"{entry}, {{"command": "/bin/true"}}"#));
         let (problem, loaded) = world.problem();
-        assert_eq!((loaded, problem.severity), (1, Severity::Error));
-        assert_eq!(problem.message, "this version cannot hold a hook to `permissions`; the hook is not loaded");
-        assert_eq!(problem.field, "hooks.before_tool[0].permissions");
-        assert!(problem.help.unwrap().contains("`limits`"));
+        assert_eq!((loaded, problem.severity), (1, Severity::Error), "{entry}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ollm_catalog::{Edit, SettingKind, Skill, State, change_config, settings_schema, yaml_value};
 use ollm_protocol::Layer;
 use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -43,6 +44,76 @@ fn scalar() -> impl Strategy<Value = Value> {
         (-1e6..1e6_f64).prop_map(Value::from),
         "[ -~]{0,12}".prop_map(Value::from),
     ]
+}
+
+/// A value of any kind that a setting can have.
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        4 => scalar(),
+        1 => vec(scalar(), 0..3).prop_map(Value::from),
+        1 => btree_map("[a-z]{1,3}", scalar(), 0..3).prop_map(|map| Value::Object(map.into_iter().collect())),
+    ]
+}
+
+/// What is wrong with one part of a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// It is no object at all.
+    Scalar,
+    /// A key that it must have is missing.
+    Missing,
+    /// A key that it must have is of another type.
+    Type,
+}
+
+impl Fault {
+    fn applied(self, entry: &Value, needed: &str) -> Value {
+        let mut entry = entry.clone();
+        match self {
+            Fault::None => {}
+            Fault::Scalar => return 7.into(),
+            Fault::Missing => drop(entry.as_object_mut().unwrap().shift_remove(needed)),
+            Fault::Type => entry[needed] = json!([{}]),
+        }
+        entry
+    }
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![12 => Just(Fault::None), 1 => Just(Fault::Scalar), 1 => Just(Fault::Missing), 1 => Just(Fault::Type)]
+}
+
+fn event() -> impl Strategy<Value = String> {
+    proptest::sample::select(ollm_protocol::EventKind::all().map(|kind| kind.name().to_owned()).collect::<Vec<_>>())
+}
+
+fn server() -> impl Strategy<Value = Value> {
+    ("[a-z]{1,6}", vec("[a-z -]{0,5}", 0..3), btree_map("[A-Z]{1,4}", "[a-z]{0,4}", 0..3), option::of(1..60_000_u32))
+        .prop_map(|(command, args, env, timeout)| {
+            let mut server = json!({"command": command, "args": args, "env": env});
+            server.as_object_mut().unwrap().extend(timeout.map(|time| ("timeout".to_owned(), time.into())));
+            server
+        })
+}
+
+fn hook() -> impl Strategy<Value = Value> {
+    ("[a-z]{1,6}", vec("[a-z]{1,5}", 0..3), option::of(1..60_000_u32), any::<bool>()).prop_map(
+        |(name, args, timeout, parallel)| {
+            let mut hook = json!({"name": name, "command": "sh", "args": args, "parallel": parallel});
+            hook.as_object_mut().unwrap().extend(timeout.map(|time| ("timeout".to_owned(), time.into())));
+            hook
+        },
+    )
+}
+
+fn setting() -> impl Strategy<Value = Value> {
+    (option::of(value()), any::<bool>()).prop_map(|(default, required)| {
+        let required = required && default.as_ref().is_some_and(|default| *default != "");
+        let mut setting = json!({"description": "d", "required": required});
+        setting.as_object_mut().unwrap().extend(default.map(|default| ("default".to_owned(), default)));
+        setting
+    })
 }
 
 #[test]
@@ -168,35 +239,57 @@ proptest! {
     }
 
     #[test]
-    fn property_16_optional_fields_are_taken_when_right_and_refused_when_not(
-        which in btree_map(0_usize..5, any::<bool>(), 0..5),
+    fn property_16_optional_fields_of_any_structure_are_taken_when_right_and_refused_when_not(
+        servers in option::of(btree_map("[a-z]{1,4}", (server(), fault()), 0..4)),
+        hooks in option::of(btree_map(event(), vec((hook(), fault()), 0..3), 0..4)),
+        settings in option::of(btree_map("[a-z]{1,4}", (setting(), fault()), 0..4)),
+        skills in option::of(btree_map("[a-z]{1,4}", ("[a-z ]{1,8}[a-z]", fault()), 0..4)),
     ) {
-        const FIELDS: [(&str, &str, &str); 5] = [
-            ("mcpServers", r#"{"s": {"command": "npx"}}"#, r#"{"s": {"args": []}}"#),
-            ("hooks", r#"{"before_tool": [{"name": "h", "command": "sh", "args": ["h.sh"]}]}"#, r#"{"never": []}"#),
-            ("settings", r#"[{"name": "n", "description": "d"}]"#, r#"[{"name": "n"}]"#),
-            ("skills", r#"[{"name": "n", "description": "d", "prompt": "p"}]"#, r#"[{"name": "n", "prompt": "p"}]"#),
-            ("dependencies", "{}", r#"{"x": "?"}"#),
-        ];
-        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-        let more = which.iter().map(|(index, right)| {
-            let (field, good, bad) = FIELDS[*index];
-            (field.to_owned(), parse(if *right { good } else { bad }))
-        });
+        let mut more = serde_json::Map::new();
+        let mut wrong = Vec::new();
+        let mut part = |field: &'static str, whole: Value, faults: Vec<Fault>| {
+            more.insert(field.to_owned(), whole);
+            wrong.extend(faults.into_iter().filter(|fault| *fault != Fault::None).map(|_| field));
+        };
+        if let Some(servers) = &servers {
+            let of = |(entry, fault): &(Value, Fault)| fault.applied(entry, "command");
+            let whole = servers.iter().map(|(name, server)| (name.clone(), of(server))).collect();
+            part("mcpServers", Value::Object(whole), servers.values().map(|(_, fault)| *fault).collect());
+        }
+        if let Some(hooks) = &hooks {
+            let of = |(entry, fault): &(Value, Fault)| fault.applied(entry, "command");
+            let whole = hooks.iter().map(|(event, list)| (event.clone(), list.iter().map(of).collect())).collect();
+            part("hooks", Value::Object(whole), hooks.values().flatten().map(|(_, fault)| *fault).collect());
+        }
+        if let Some(settings) = &settings {
+            let named = |name: &String, entry: &Value| {
+                let mut entry = entry.clone();
+                entry["name"] = name.as_str().into();
+                entry
+            };
+            let whole = settings.iter().map(|(name, (entry, fault))| fault.applied(&named(name, entry), "description"));
+            part("settings", whole.collect(), settings.values().map(|(_, fault)| *fault).collect());
+        }
+        if let Some(skills) = &skills {
+            let entry = |name: &String, text: &String| json!({"name": name, "description": text, "prompt": text});
+            let whole = skills.iter().map(|(name, (text, fault))| fault.applied(&entry(name, text), "prompt"));
+            part("skills", whole.collect(), skills.values().map(|(_, fault)| *fault).collect());
+        }
         let world = World::new();
-        world.manifest("home", "a", manifest("a", &Value::Object(more.collect())));
+        let written = manifest("a", &Value::Object(more));
+        world.manifest("home", "a", written.clone());
         let (extensions, problems) = world.extensions();
         let extension = extensions.get("a").unwrap();
-        prop_assert_eq!(extension.is_on(), which.values().all(|right| *right));
-        for (index, _) in which.iter().filter(|(_, right)| !**right) {
-            prop_assert!(problems.iter().any(|problem| problem.field.starts_with(FIELDS[*index].0)));
+        prop_assert_eq!(extension.is_on(), wrong.is_empty(), "{} {:?}", written, problems);
+        for field in &wrong {
+            prop_assert!(problems.iter().any(|problem| problem.field.starts_with(field)), "{} {:?}", field, problems);
         }
-        let has = |index: usize| which.get(&index) == Some(&true);
         if extension.is_on() {
-            prop_assert_eq!(extensions.hooks().count(), usize::from(has(1)));
-            prop_assert_eq!(extensions.servers().count(), usize::from(has(0)));
-            prop_assert_eq!(extension.values.len(), usize::from(has(2)));
-            prop_assert_eq!(extension.skills().0.len(), usize::from(has(3)));
+            let count = |all: Option<usize>| all.unwrap_or(0);
+            prop_assert_eq!(extensions.hooks().count(), hooks.iter().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>());
+            prop_assert_eq!(extensions.servers().count(), count(servers.as_ref().map(BTreeMap::len)));
+            prop_assert_eq!(extension.values.len(), count(settings.as_ref().map(BTreeMap::len)));
+            prop_assert_eq!(extension.skills().0.len(), count(skills.as_ref().map(BTreeMap::len)));
         }
     }
 
@@ -254,7 +347,7 @@ proptest! {
 
     #[test]
     fn property_30_a_value_is_taken_exactly_if_it_fits_its_declaration(
-        kind in 0_usize..4, value in scalar(), required in any::<bool>(), given in any::<bool>(),
+        kind in 0..SettingKind::NAMES.len(), value in value(), required in any::<bool>(), given in any::<bool>(),
     ) {
         let (kind, kind_name) = SettingKind::NAMES[kind];
         let world = World::new();
@@ -264,7 +357,8 @@ proptest! {
             world.write("home/.ollm/config.yaml", json!({"extensions": {"settings": {"a": {"x": value}}}}).to_string());
         }
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let json_number = serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_number);
+        let json = serde_json::from_str::<Value>(text.trim()).ok();
+        let json_number = json.clone().filter(Value::is_number);
         // A file may write a number as YAML does, such as `0x1F` or `0.`; a variable is JSON.
         let yaml_number = yaml_value(&text).filter(Value::is_number);
         let fits_with = |number: Option<&Value>| match kind {
@@ -274,9 +368,16 @@ proptest! {
             SettingKind::Boolean => {
                 matches!(text.trim().to_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off" | "0" | "1")
             }
+            SettingKind::Array => json.as_ref().is_some_and(Value::is_array),
+            SettingKind::Object => json.as_ref().is_some_and(Value::is_object),
         };
         let in_json = fits_with(json_number.as_ref());
-        let fits = in_json || fits_with(yaml_number.as_ref());
+        // A list or a map is no text, though it may be written as one.
+        let is_plain = !value.is_array() && !value.is_object();
+        let fits = match kind {
+            SettingKind::Array | SettingKind::Object => in_json,
+            _ => is_plain && (in_json || fits_with(yaml_number.as_ref())),
+        };
         let (extensions, _) = world.extensions();
         let extension = extensions.get("a").unwrap();
         let wanted = if given { fits } else { !required };

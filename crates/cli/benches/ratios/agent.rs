@@ -15,7 +15,7 @@ use crate::measure::median;
 const OLLM: &str = env!("CARGO_BIN_EXE_ollm");
 const ROUNDS: usize = 5;
 /// The most CPU of our own that a turn may cost.
-const CPU: Duration = Duration::from_millis(2);
+const CPU: Duration = Duration::from_micros(500);
 /// The most that memory may have grown after a thousand turns.
 const GROWTH: f64 = 1.25;
 const TALKS: usize = 40;
@@ -38,6 +38,7 @@ pub(crate) fn agent(lab: &Lab) {
     cpu(&chats, (2, 3), "own CPU per turn, turns 901 to 1,000");
     memory(&chats);
     first_words(lab);
+    connections(lab);
 }
 
 /// CPU per turn between two looks, so that starting and ending do not count.
@@ -145,29 +146,84 @@ fn first(read: impl FnOnce(String) -> Instant) -> Duration {
     took
 }
 
+const NOT_FOUND: &str = "HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\n{}";
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 const WORDS: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n";
 const END: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 fn serve(listener: &TcpListener, sender: &Sender<Instant>) {
-    let (mut stream, _) = listener.accept().unwrap();
-    stream.set_nodelay(true).unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line).unwrap() > 2 {
+    loop {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        // Questions about the server itself come before the one that counts.
+        while let Some(method) = request(&stream) {
+            if method == "GET" {
+                stream.write_all(NOT_FOUND.as_bytes()).unwrap();
+                continue;
+            }
+            stream.write_all(HEAD.as_bytes()).unwrap();
+            // The reader has the head and waits.
+            thread::sleep(Duration::from_millis(20));
+            sender.send(Instant::now()).unwrap();
+            stream.write_all(WORDS.as_bytes()).unwrap();
+            thread::sleep(Duration::from_millis(20));
+            stream.write_all(END.as_bytes()).unwrap();
+            return;
+        }
+    }
+}
+
+/// Reads one request; gives its method, or nothing at the end of the connection.
+fn request(stream: &TcpStream) -> Option<String> {
+    let mut reader = BufReader::new(stream);
+    let (mut line, mut length, mut method) = (String::new(), 0, None);
+    while reader.read_line(&mut line).ok().filter(|read| *read > 0)? > 2 {
+        method = method.or_else(|| line.split(' ').next().map(str::to_owned));
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
         line.clear();
     }
-    reader.read_exact(&mut vec![0; length]).unwrap();
-    stream.write_all(HEAD.as_bytes()).unwrap();
-    // The reader has the head and waits.
-    thread::sleep(Duration::from_millis(20));
-    sender.send(Instant::now()).unwrap();
-    stream.write_all(WORDS.as_bytes()).unwrap();
-    thread::sleep(Duration::from_millis(20));
-    stream.write_all(END.as_bytes()).unwrap();
+    reader.read_exact(&mut vec![0; length]).ok()?;
+    method
+}
+
+/// How many connections a chat of some turns opens.
+fn connections(lab: &Lab) {
+    let home = lab.root.join("agent-connections");
+    fs::create_dir_all(&home).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, opened) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            sender.send(()).unwrap();
+            thread::spawn(move || answer_all(&stream));
+        }
+    });
+    let mut child = start(&home, &["chat", "--model", &format!("openai:m@{url}")]);
+    let mut input = child.stdin.take().unwrap();
+    (0..TALKS).for_each(|turn| writeln!(input, "question {turn}").unwrap());
+    drop(input);
+    child.stdout.take().unwrap().read_to_string(&mut String::new()).unwrap();
+    assert!(child.wait().unwrap().success());
+    let count = opened.try_iter().count();
+    let mark = if count <= 1 { " " } else { "!" };
+    println!("{:<56} {count:>10} {:>10} {mark}", format!("connections for {TALKS} questions"), 1);
+}
+
+/// Answers every request of a connection.
+fn answer_all(mut stream: &TcpStream) {
+    stream.set_nodelay(true).unwrap();
+    let body = format!("{WORDS}{END}");
+    let answer =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    while let Some(method) = request(stream) {
+        let reply = if method == "GET" { NOT_FOUND } else { &answer };
+        if stream.write_all(reply.as_bytes()).is_err() {
+            return;
+        }
+    }
 }
 
 fn read_bare(url: &str) -> Instant {

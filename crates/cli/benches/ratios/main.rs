@@ -13,6 +13,7 @@
 )]
 
 mod agent;
+mod boxes;
 mod extensions;
 mod features;
 mod guards;
@@ -35,6 +36,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("guards", |_| guards::guards()),
     ("features", |lab| measure::table(lab.features())),
     ("agent", agent::agent),
+    ("box", |lab| measure::table(boxes::boxes(lab))),
     ("extensions", extensions::measure),
     ("mcp", mcp::mcp),
 ];

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use ollm_agent::Approval;
-use ollm_app::session::{Resume, SessionOptions};
+use ollm_app::session::{Resume, SessionKind, SessionOptions};
 
 use crate::error::Failure;
 
-pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else `model` of the configuration, else the first model of a local
-Ollama. Tools of MCP servers are offered beside the built-in ones.
-Keys come from the environment (OPENAI_API_KEY, or OLLM_MODEL_KEY for any server), or from `ollm config set model.apiKey`.
-Exit codes: 0 done, 1 ended by a bound or an expectation of a replay, 2 refused by a hook, 5 no answer, 64 usage, 130 interrupted.";
+pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else `model` of the configuration, else the latest model of a local
+Ollama that can call tools. Tools of MCP servers are offered beside the built-in ones.
+Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, or OLLM_MODEL_KEY for any server), or from `ollm config set model.apiKey`.
+Exit codes: 0 done, 1 ended by a bound, an answer that is not whole, or an expectation of a replay, 2 refused by a hook, 5 no answer, 64 usage, 130 interrupted (143 by TERM, 129 by HUP).";
 
 pub(super) const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists
 the commands. Models and keys are found as by `ollm run`.";
@@ -35,7 +35,8 @@ pub(crate) struct TaskArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
-    /// The model: ollama:NAME, openai:NAME@URL for any server that speaks OpenAI's protocol, or replay:FILE
+    /// The model: ollama:NAME, openai:NAME@URL for any server that speaks OpenAI's protocol, responses:NAME, anthropic:NAME,
+    /// or replay:FILE
     #[arg(long, value_name = "PROVIDER:NAME[@BASE_URL]")]
     pub(crate) model: Option<String>,
     /// When to ask before a tool runs: before every change, before all but edits of files here, or never
@@ -57,11 +58,12 @@ pub(crate) struct AgentArguments {
 
 impl AgentArguments {
     /// What they ask of a session.
-    pub(crate) fn options(&self) -> Result<SessionOptions, Failure> {
+    pub(crate) fn options(&self, kind: SessionKind) -> Result<SessionOptions, Failure> {
         let approval = Approval::ALL.iter().find(|(name, _)| *name == self.approval);
         let (_, approval) =
             approval.ok_or_else(|| Failure::usage(format!("--approval {}: no such mode", self.approval)))?;
         let mut options = SessionOptions::default();
+        options.kind = kind;
         options.model.clone_from(&self.model);
         options.approval = *approval;
         options.allow.clone_from(&self.allow);
@@ -76,6 +78,29 @@ impl AgentArguments {
         let given = [model.is_some(), record.is_some(), resume.is_some(), *continue_last, !allow.is_empty()];
         approval != USUAL_APPROVAL || given.contains(&true)
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// List the models there are, the latest first
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch a model
+    Pull {
+        /// Its name, for instance qwen3:4b
+        name: String,
+    },
+    /// Show what a model can do and how many tokens it can look at
+    Show {
+        /// Its name
+        name: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -269,6 +269,9 @@ pub(crate) struct RunArguments {
     /// How long the agent waits for the answer, where its settings say so, as in `60s`; hooks that still run then have failed
     #[arg(long, value_name = "TIME", requires = "from", value_parser = |text: &str| duration(text).ok_or("a time is a number with ms, s, m or h"))]
     pub(crate) within: Option<Duration>,
+    /// Have a shell command that is not refused run in a box, as `ollm box` does
+    #[arg(long = "box", requires = "from")]
+    pub(crate) in_box: bool,
     /// List also the hooks of the event that do not fit
     #[arg(long)]
     pub(crate) explain: bool,

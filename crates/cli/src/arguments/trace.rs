@@ -2,11 +2,31 @@
 
 use clap::{Args, Subcommand};
 
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Without a command: the last session as a waterfall; events without hooks are folded.\n\n\
+                  Exit codes: 0 shown, 1 there is none, 5 the trace cannot be read, 64 wrong usage."
+)]
+pub(crate) struct TraceArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<TraceCommand>,
+    /// This session in place of the last one
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Print the records as one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Show the last event
     #[command(after_help = "Exit codes: 0 shown, 1 there is none, 5 the trace cannot be read, 64 wrong usage.")]
     Last {
+        /// The last event that did not continue
+        #[arg(long)]
+        blocked: bool,
         #[command(flatten)]
         shape: TraceShape,
     },
@@ -14,6 +34,9 @@ pub(crate) enum TraceCommand {
     List {
         #[command(flatten)]
         filters: TraceFilters,
+        /// At most so many
+        #[arg(short, default_value_t = 20, value_name = "NUMBER")]
+        number: usize,
         #[command(flatten)]
         shape: TraceShape,
     },
@@ -24,9 +47,35 @@ pub(crate) enum TraceCommand {
         #[command(flatten)]
         shape: TraceShape,
     },
+    /// Show events as they happen, until interrupted
+    Follow {
+        #[command(flatten)]
+        filters: TraceFilters,
+        #[command(flatten)]
+        shape: TraceShape,
+    },
+    /// Count runs, failures and durations of each hook, and name hooks that never fired
+    Stats {
+        #[command(flatten)]
+        filters: TraceFilters,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write events to standard output for another program
+    #[command(
+        after_help = "chrome opens in Perfetto and in Chrome's tracing page; html is one page without anything else."
+    )]
+    Export {
+        /// The form
+        #[arg(long, value_name = "FORMAT")]
+        format: ExportFormat,
+        #[command(flatten)]
+        filters: TraceFilters,
+    },
 }
 
-/// Which events to list.
+/// Which events are meant.
 #[derive(Debug, Args)]
 pub(crate) struct TraceFilters {
     /// Only this event, in any dialect's spelling
@@ -35,15 +84,18 @@ pub(crate) struct TraceFilters {
     /// Only events for which this hook ran, or was skipped; its id or name
     #[arg(long, value_name = "ID")]
     pub(crate) hook: Option<String>,
+    /// Only events in which a hook ended like this
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<TraceStatus>,
+    /// Only events of this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
     /// Only events that did not continue
     #[arg(long)]
     pub(crate) blocked: bool,
-    /// Only events of the last so many seconds, minutes or hours, as in 30s, 10m, 2h
+    /// Only events of the last so many seconds, minutes, hours or days, as in 30s, 10m, 2h, 1d
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// At most so many
-    #[arg(short, default_value_t = 20, value_name = "NUMBER")]
-    pub(crate) number: usize,
 }
 
 /// How to show events.
@@ -69,4 +121,35 @@ pub(crate) enum Format {
     Json,
     Pretty,
     Compact,
+}
+
+/// The forms for other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportFormat {
+    Json,
+    Csv,
+    Chrome,
+    Html,
+}
+
+/// How a hook ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TraceStatus {
+    Ok,
+    Blocked,
+    Failed,
+    Timeout,
+    Skipped,
+}
+
+impl TraceStatus {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            TraceStatus::Ok => "ok",
+            TraceStatus::Blocked => "blocked",
+            TraceStatus::Failed => "failed",
+            TraceStatus::Timeout => "timeout",
+            TraceStatus::Skipped => "skipped",
+        }
+    }
 }

@@ -5,30 +5,35 @@ use std::cell::RefCell;
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
-use ollm_app::{App, AppContext, ReloadWatcher, Shared};
+use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
 
+use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::interrupt;
+use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
 use crate::person::Terminal;
 
+mod files;
 mod reader;
 mod slash;
 
-use reader::Reader;
+use files::ChatFiles;
+use reader::{Input, Reader};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Chat, Some(Box::new(Terminal::new(&cancel))))?;
+    let app = session::load(context, SessionKind::Chat, Some(Box::new(HookApprover::new(context, &cancel))))?;
     context.tell_notices(output);
     app.tell_problems(output);
-    let host = SessionSetup::gather(&arguments.options()?, &app, &cancel)?;
+    tell_undeclared(context, output);
+    let host = SessionSetup::gather(&arguments.options(SessionKind::Chat)?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
-    interrupt::listen(&cancel);
+    Stop::listen_for(&cancel);
+    let _quiet = QuietTerminal::new();
     let app = RefCell::new(app);
     let code = talk(host, &app, context, output);
     let app = app.into_inner();
@@ -40,20 +45,32 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     // What changes while the session begins counts as well.
     let lookout = ReloadWatcher::new(&app.borrow(), context);
-    output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
+    let (model, state) = (host.model(), host.shell_box.name());
+    output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
     let shared = Shared::new(output);
-    let display = Display { output: &shared, style: Style::Text, open: false };
+    let display = Display::new(&shared, Style::Text, &cancel);
     let desk = HookContext { app, notices: &shared };
-    let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), Box::new(|_, _, _| {})) {
+    let files = ChatFiles::new(&cancel);
+    let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), files.listener()) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(StartError::Interrupted) => return Ok(INTERRUPTED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     let _control = Control::open(app.borrow().mcp_tools.as_ref(), &id, context).map_err(|why| shared.lock().tell(&why));
-    let reader = Reader::new(context, &cancel)?;
-    let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout };
-    while let Some(line) = reader.next() {
+    let mut reader = Reader::new(context, &cancel)?;
+    let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout, files };
+    chat.files.has_changes(app, &shared);
+    loop {
+        if chat.files.is_open() {
+            reader.share();
+        }
+        let input = reader.next(&mut || chat.files.has_changes(app, &shared));
+        let line = match input {
+            Input::Text(line) => line,
+            Input::Other => String::new(),
+            Input::End => break,
+        };
         cancel.rearm();
         chat.catch_up();
         let more = chat.take(line.trim())?;
@@ -74,13 +91,17 @@ struct Chat<'a, 'o> {
     cancel: Cancel,
     id: String,
     lookout: ReloadWatcher,
+    files: ChatFiles,
 }
 
 impl Chat<'_, '_> {
-    /// Takes in what has changed since the last turn.
+    /// Takes in what has changed since the last turn, and tells hooks of files.
     fn catch_up(&mut self) {
         if let Some(news) = self.lookout.begin(self.desk.app) {
             self.output.lock().tell(&news);
+        }
+        if self.files.has_changes(self.desk.app, self.output) {
+            self.files.tell(&mut self.session);
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
-use ollm_app::{AppContext, refuse_agents};
+use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
+use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
+use ollm_app::{App, AppContext, refuse_agents, tell_undeclared};
+use ollm_catalog::{Config, Positions};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
@@ -31,7 +33,11 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     refuse_agents(context, "connect agents")?;
     let scope = scope(arguments.project);
     let program = own_program(context)?;
-    let plan = connect::plan(agent, scope, program, context)?;
+    let shell_calls = if arguments.in_box { ShellCalls::InBox } else { ShellCalls::AsTheyAre };
+    let plan = connect::plan(agent, scope, &Caller { program, shell_calls }, context)?;
+    if arguments.in_box {
+        need_box(context)?;
+    }
     plan.warnings.iter().for_each(|warning| output.tell(warning));
     if arguments.dry_run {
         output.text(&plan.difference())?;
@@ -62,7 +68,15 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     );
     output.tell(&format!("{line}; {asked}"));
     tell_duplicates(&now, output);
+    tell_undeclared(context, output);
+    tell_what_is_off(context, output);
     Ok(OK)
+}
+
+/// Whoever lets an agent ask should know what would not answer.
+fn tell_what_is_off(context: &AppContext, output: &mut Output) {
+    let off = App::load(context, Positions::OnDemand).ok().and_then(|app| app.what_is_off());
+    off.into_iter().for_each(|off| output.tell(&off));
 }
 
 pub(super) fn disconnect(
@@ -142,6 +156,17 @@ fn carry_out(plan: &Plan<'_>, context: &AppContext, output: &mut Output) -> Resu
     Ok(())
 }
 
+/// An agent whose commands are rewritten for a box that is not there could run none.
+fn need_box(context: &AppContext) -> Result<(), Failure> {
+    let made = CommandBox::by_policy(BoxPolicy::On, context, &Config::default());
+    match made.status() {
+        BoxStatus::Unavailable(reason) => {
+            Err(Failure::new(Kind::Environment, format!("there is no box on this machine: {reason}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn scope(project: bool) -> Scope {
     if project { Scope::Project } else { Scope::User }
 }
@@ -174,7 +199,9 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
             output.tell(&format!("{} {asks}", status.agent.title));
             tell_duplicates(status, output);
         }
+        tell_undeclared(context, output);
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
+        tell_what_is_off(context, output);
     }
     let faulty = |status: &AgentStatus| {
         status.is_duplicated() || status.links.iter().any(|link| link.state != LinkState::Connected)
@@ -306,8 +333,10 @@ fn entry(status: &AgentStatus) -> Value {
             "endedBy": way_out(asker),
         })
     });
+    let shell = if connect::can_box(status.agent) { "possible" } else { "net only" };
     json!({
         "id": status.agent.name,
+        "box": shell,
         "name": status.agent.title,
         "installed": status.program.is_some(),
         "program": status.program.as_ref().map(|path| path.display().to_string()),

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::display::{response, turn_json};
 use crate::error::{Failure, Kind, OK};
-use crate::interrupt;
+use crate::interrupt::Stop;
 use crate::output::Output;
 use crate::person::Terminal;
 
@@ -24,39 +24,36 @@ mod story;
 
 use story::Story;
 
-/// Somebody interrupted.
-const INTERRUPTED: u8 = 130;
-
 const PROMPT: &str = "Please do what ticket DEMO-7 asks for, and push it.";
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let root = stage::Throwaway::new().map_err(|error| unwritable(&error))?;
     let cancel = Cancel::default();
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
-    interrupt::listen(&cancel);
+    let stop = Stop::listen_for(&cancel);
     let context = stage::furnish(root.path(), context).map_err(|error| unwritable(&error))?;
     stage::approve(&App::load(&context, Positions::OnDemand)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
     let app = session::load(&context, SessionKind::Prompt, None)?;
     let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = RefCell::new(app);
-    let shown = show(host, &app, &cancel, &Story::new(output, as_json));
+    let shown = show(host, &app, &stop, &Story::new(output, as_json));
     app.into_inner().close(output);
     shown
 }
 
-fn show(host: SessionSetup, app: &RefCell<App>, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
+fn show(host: SessionSetup, app: &RefCell<App>, stop: &Stop, story: &Story<'_>) -> Result<u8, Failure> {
     let began = Instant::now();
     if !story.quiet {
         story.output.lock().text(INTRODUCTION)?;
     }
     let desk = HookContext { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
-    let session = host.start(desk, Box::new(Terminal::new(cancel)), Box::new(story), hear);
+    let session = host.start(desk, Box::new(Terminal::new(stop.cancel())), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
     if let Some(mcp_tools) = &app.borrow().mcp_tools {
-        mcp_tools.settle(cancel, &mut |text| story.output.lock().tell(text));
+        mcp_tools.settle(stop.cancel(), &mut |text| story.output.lock().tell(text));
     }
     let turns = say(session);
     let mut output = story.output.lock();
@@ -66,7 +63,7 @@ fn show(host: SessionSetup, app: &RefCell<App>, cancel: &Cancel, story: &Story<'
     } else {
         output.text(&format!("{}{FAREWELL}", story.summary(began.elapsed())))?;
     }
-    exit(&turns)
+    exit(&turns, stop)
 }
 
 fn say(mut session: Session<'_>) -> Vec<Turn> {
@@ -76,10 +73,10 @@ fn say(mut session: Session<'_>) -> Vec<Turn> {
 }
 
 /// The model's answers are written for exactly this story: one that goes another way is a bug.
-fn exit(turns: &[Turn]) -> Result<u8, Failure> {
+fn exit(turns: &[Turn], stop: &Stop) -> Result<u8, Failure> {
     match turns.iter().map(|turn| &turn.end).find(|end| **end != TurnEnd::Done) {
         None => Ok(OK),
-        Some(TurnEnd::Interrupted) => Ok(INTERRUPTED),
+        Some(TurnEnd::Interrupted) => Ok(stop.code()),
         Some(end) => Err(Failure::new(Kind::Environment, format!("the demo ended otherwise than it should: {end:?}"))),
     }
 }

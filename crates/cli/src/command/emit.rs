@@ -1,6 +1,6 @@
 //! `ollm emit`: an event of one's own, or any other, for people and scripts.
 
-use ollm_app::AppContext;
+use ollm_app::{AppContext, refuse_too_deep, sent_by_hook};
 use ollm_protocol::dialect::{self, OLLM};
 use serde_json::{Value, json};
 
@@ -30,7 +30,9 @@ pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut 
     };
     let request = OLLM.read_event(request.to_string().as_bytes());
     let request = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?;
-    let outcome = dispatch(&request.event, Manner::default(), context, output)?;
+    refuse_too_deep(context)?;
+    let event = sent_by_hook(request.event, context);
+    let outcome = dispatch(&event, Manner::default(), context, output)?;
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

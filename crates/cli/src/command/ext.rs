@@ -20,7 +20,7 @@ mod new;
 mod reload;
 pub(crate) mod set;
 mod switch;
-mod trust;
+pub(crate) mod trust;
 mod uninstall;
 mod validate;
 

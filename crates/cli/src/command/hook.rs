@@ -1,6 +1,7 @@
 //! `ollm hook …`.
 
 use ollm_app::AppContext;
+use ollm_protocol::Event;
 
 use crate::arguments::hook::HookCommand;
 use crate::error::Failure;
@@ -20,13 +21,18 @@ mod show;
 mod switch;
 mod test;
 mod trigger;
-mod trust;
+pub(crate) mod trust;
 
 pub(crate) use list::{columns, overview};
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::{Manner, dispatch};
 pub(crate) use test::cases as run_cases;
+
+/// The event that stands on the command line.
+pub(crate) fn given_event(name: &str, data: Option<&str>) -> Result<Event, Failure> {
+    Ok(event::given(name, data)?.event)
+}
 
 pub(super) fn run_command(command: HookCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
-use ollm_app::{App, AppContext, Shared};
+use ollm_app::{App, AppContext, Shared, tell_undeclared};
+use ollm_engine::bus::{Bus, Filter, Matter};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
+use crate::approver::HookApprover;
 use crate::arguments::agent::TaskArguments;
 use crate::display::{Display, Style, response, turn_json};
-use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::interrupt;
-use crate::output::Output;
+use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::interrupt::{QuietTerminal, Stop};
+use crate::output::{Output, print_json};
 use crate::person::Terminal;
 
 /// A turn ended at a bound, or not as a replay expected.
@@ -26,17 +28,19 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let (prompt, piped) = task(arguments, output)?;
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Prompt, Some(Box::new(Terminal::new(&cancel))))?;
+    let app = session::load(context, SessionKind::Prompt, Some(Box::new(HookApprover::new(context, &cancel))))?;
     context.tell_notices(output);
     app.tell_problems(output);
-    interrupt::listen(&cancel);
-    work(arguments, app, cancel, (&prompt, piped.as_deref()), output)
+    tell_undeclared(context, output);
+    let stop = Stop::listen_for(&cancel);
+    let _quiet = QuietTerminal::new();
+    work(arguments, app, &stop, (&prompt, piped.as_deref()), output)
 }
 
 fn work(
     arguments: &TaskArguments,
     app: App,
-    cancel: Cancel,
+    stop: &Stop,
     prompt: (&str, Option<&str>),
     output: &mut Output,
 ) -> Result<u8, Failure> {
@@ -45,22 +49,25 @@ fn work(
         (_, true) => Style::Lines,
         _ => Style::Text,
     };
+    if style == Style::Lines {
+        tell_executions(&app.engine.bus);
+    }
     let shared = Shared::new(output);
     let mut ports = PromptPorts::default();
-    ports.approve = Box::new(Terminal::new(&cancel));
-    ports.show = Box::new(Display { output: &shared, style, open: false });
+    ports.approve = Box::new(Terminal::new(stop.cancel()));
+    ports.show = Box::new(Display::new(&shared, style, stop.cancel()));
     ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {
             let _ = shared.lock().json(&event_json(event, decision));
         }
     });
-    ports.cancel = cancel;
-    let ran = session::run_prompt(app, &arguments.agent.options()?, prompt, ports, &shared)?;
-    let mut answer = json!({"session": ran.session, "model": ran.model});
+    ports.cancel = stop.cancel().clone();
+    let ran = session::run_prompt(app, &arguments.agent.options(SessionKind::Prompt)?, prompt, ports, &shared)?;
+    let mut answer = json!({"session": ran.session, "model": ran.model, "box": ran.shell_box.to_json()});
     let (more, code) = match ran.turns {
-        Ok(turns) => said(&turns),
+        Ok(turns) => (said(&turns), turns.first().map_or(OK, |turn| exit_code(&turn.end, stop))),
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
-        Err(StartError::Interrupted) => (given_up(), INTERRUPTED),
+        Err(StartError::Interrupted) => (given_up(), stop.code()),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     if let Some(answer) = answer.as_object_mut() {
@@ -69,8 +76,8 @@ fn work(
     finish(&answer, code, style, *shared.lock())
 }
 
-/// What is told of a session that ran, and how we exit.
-fn said(turns: &[Turn]) -> (Map<String, Value>, u8) {
+/// What is told of a session that ran.
+fn said(turns: &[Turn]) -> Map<String, Value> {
     let mut told = Map::from_iter([("response".to_owned(), response(turns).into())]);
     let first = turns.first().map(turn_json).unwrap_or_default();
     for field in ["end", "event", "hook", "reason"] {
@@ -78,7 +85,7 @@ fn said(turns: &[Turn]) -> (Map<String, Value>, u8) {
     }
     told.insert("truncated".to_owned(), turns.iter().any(|turn| turn.truncated).into());
     told.insert("turns".to_owned(), turns.iter().map(turn_json).collect());
-    (told, turns.first().map_or(OK, |turn| exit_code(&turn.end)))
+    told
 }
 
 /// What is told of a session that was refused.
@@ -111,6 +118,31 @@ fn event_json(event: &Event, decision: &Decision) -> Value {
     })
 }
 
+/// Has a line printed when a hook starts, and when it ends or fails.
+fn tell_executions(bus: &Bus) {
+    let Ok(filter) = Filter::named(["hook_execution_start", "hook_execution_complete", "hook_execution_error"]) else {
+        return;
+    };
+    bus.subscribe(filter, 0, |message| {
+        let (Matter::HookStart { hook, .. } | Matter::HookComplete { hook, .. } | Matter::HookError { hook, .. }) =
+            &message.matter
+        else {
+            return;
+        };
+        let mut line = message.to_json();
+        if let Some(line) = line.as_object_mut() {
+            line.insert("type".to_owned(), message.event_type().into());
+            line.insert("hook".to_owned(), hook.id().into());
+            line.insert("extension".to_owned(), hook.spec.extension.clone().into());
+            // The conversation is told by other lines, and would be told again for every hook.
+            if let Some(context) = line.get_mut("context").and_then(Value::as_object_mut) {
+                context.shift_remove("messages");
+            }
+        }
+        print_json(&line);
+    });
+}
+
 fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
     // The other styles told it as it happened.
     if style == Style::Quiet && answer["truncated"] == true {
@@ -130,12 +162,12 @@ fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result
     Ok(code)
 }
 
-fn exit_code(end: &TurnEnd) -> u8 {
+fn exit_code(end: &TurnEnd, stop: &Stop) -> u8 {
     match end {
         TurnEnd::Done => OK,
         TurnEnd::Refused { .. } | TurnEnd::Halted { .. } => BLOCKED,
         TurnEnd::Failed { code: "replay" | "empty", .. } | TurnEnd::Bounded(_) => FINDING,
-        TurnEnd::Interrupted => INTERRUPTED,
+        TurnEnd::Interrupted => stop.code(),
         _ => Kind::Environment as u8,
     }
 }

@@ -1,36 +1,42 @@
 //! `ollm trace`: what came of earlier events.
 
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
-use ollm_app::AppContext;
-use ollm_app::trace::trail;
+use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
+use ollm_app::{App, AppContext};
 use ollm_catalog::{Positions, TraceSettings};
 use ollm_engine::trace::iso;
-use ollm_protocol::dialect::{Named, event_named};
+use ollm_protocol::dialect::event_named;
 use ollm_protocol::units;
+use ollm_store::FileError;
 
-use crate::arguments::trace::{Format, TraceCommand, TraceFilters, TraceShape};
-use crate::error::{Failure, Kind, OK};
+use crate::arguments::trace::{ExportFormat, Format, TraceArguments, TraceCommand, TraceFilters, TraceShape};
+use crate::error::{FINDING, Failure, Kind, OK};
+use crate::interrupt::Stop;
 use crate::output::Output;
 
 mod compact;
 mod pretty;
-mod record;
+mod stats;
+mod waterfall;
 
-use record::{Record, Records};
+/// How often a followed trace is looked at.
+const PERIOD: Duration = Duration::from_millis(200);
 
-/// There is nothing to show.
-const NOTHING: u8 = 1;
-
-pub(super) fn run(command: &TraceCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
-    let env = |name: &str| context.variable(name);
-    let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
-    let kept = Kept { context, settings: config.trace() };
+    let kept = Kept::find(context);
+    let Some(command) = &arguments.command else {
+        return session(arguments.session.as_deref(), arguments.json, &kept, output);
+    };
     match command {
-        TraceCommand::Last { shape } => last(shape.format(), &kept, output),
-        TraceCommand::List { filters, shape } => list(filters, shape, &kept, output),
+        TraceCommand::Last { blocked, shape } => last(*blocked, shape.format(), &kept, output),
+        TraceCommand::List { filters, number, shape } => list(filters, *number, shape, &kept, output),
         TraceCommand::Show { id, shape } => show(id, shape.format(), &kept, output),
+        TraceCommand::Follow { filters, shape } => follow(filters, shape, &kept, output),
+        TraceCommand::Stats { filters, json } => count(filters, *json, &kept, output),
+        TraceCommand::Export { format, filters } => export(*format, filters, &kept, output),
     }
 }
 
@@ -40,9 +46,15 @@ struct Kept<'a> {
     settings: TraceSettings,
 }
 
-impl Kept<'_> {
+impl<'a> Kept<'a> {
+    fn find(context: &'a AppContext) -> Kept<'a> {
+        let env = |name: &str| context.variable(name);
+        let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+        Kept { context, settings: config.trace() }
+    }
+
     fn open(&self) -> Result<Records, Failure> {
-        Records::open(trail(self.context, &self.settings))
+        Records::open(trail(self.context, &self.settings)).map_err(unreadable)
     }
 
     fn format(&self) -> Format {
@@ -52,37 +64,86 @@ impl Kept<'_> {
             _ => Format::Pretty,
         }
     }
-}
 
-fn last(format: Option<Format>, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    let mut records = kept.open()?;
-    let newest = records.next().transpose()?;
-    records.tell_damage(output);
-    match newest {
-        Some(record) => print(&record, format.unwrap_or_else(|| kept.format()), output),
-        None => Ok(nothing(kept, output)),
+    /// The newest records that are wanted, oldest first as in every log, and at most so many; none if there is no trace.
+    fn newest(&self, filter: &TraceFilter, number: usize, output: &mut Output) -> Result<Option<Vec<Record>>, Failure> {
+        let mut records = self.open()?;
+        let (mut found, mut any) = (Vec::new(), false);
+        while found.len() < number
+            && let Some(record) = records.next().transpose().map_err(unreadable)?
+        {
+            any = true;
+            found.extend(Some(record).filter(|record| filter.fits(record)));
+        }
+        tell_left_out(records.left_out(), output);
+        if !any && number > 0 {
+            self.nothing(output);
+            return Ok(None);
+        }
+        found.reverse();
+        Ok(Some(found))
+    }
+
+    fn nothing(&self, output: &mut Output) -> u8 {
+        output.tell(match (self.context.own_home(), self.settings.enabled) {
+            (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
+            (_, false) => "there is no trace: trace.enabled or OLLM_TRACE_ENABLED switches it off",
+            _ => "there is no trace yet; every event that passes through hooks leaves one",
+        });
+        FINDING
     }
 }
 
-fn list(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    let wanted = Wanted::new(filters)?;
+/// The last session, or the one that is asked for, as a waterfall.
+fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
     let mut records = kept.open()?;
-    let mut found: Vec<Record> = Vec::new();
+    let mut found = Vec::new();
     let mut any = false;
-    while found.len() < filters.number
-        && let Some(record) = records.next()
+    let mut id = wanted.map(str::to_owned);
+    while found.len() < waterfall::MOST
+        && let Some(record) = records.next().transpose().map_err(unreadable)?
     {
         any = true;
-        found.extend(Some(record?).filter(|record| wanted.fits(record)));
+        let is_start = record.text("event") == "session_start";
+        let id = id.get_or_insert_with(|| record.text("session").to_owned());
+        if record.text("session") == id {
+            found.push(record);
+            if is_start {
+                break;
+            }
+        }
     }
-    records.tell_damage(output);
-    if !any && filters.number > 0 {
-        nothing(kept, output);
-    }
-    // As in every log, the newest stands last.
+    tell_left_out(records.left_out(), output);
     found.reverse();
+    match (found.is_empty(), wanted) {
+        (false, _) if as_json => output.json_text(&array(&found)),
+        (false, _) => output.text(&waterfall::text(&found)),
+        (true, Some(id)) if any => Err(Failure::usage(format!("the trace has no session `{id}`"))
+            .hint("`ollm trace list --json` shows the sessions of events")),
+        _ => Ok(kept.nothing(output)),
+    }
+}
+
+fn last(blocked: bool, format: Option<Format>, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let filter = TraceFilter { blocked, ..TraceFilter::default() };
+    let Some(found) = kept.newest(&filter, 1, output)? else { return Ok(FINDING) };
+    let Some(record) = found.first() else {
+        output.tell("no event of the trace was refused");
+        return Ok(FINDING);
+    };
+    print(record, format.unwrap_or_else(|| kept.format()), output)
+}
+
+fn list(
+    filters: &TraceFilters,
+    number: usize,
+    shape: &TraceShape,
+    kept: &Kept<'_>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let found = kept.newest(&wanted(filters)?, number, output)?.unwrap_or_default();
     match shape.format().unwrap_or(Format::Compact) {
-        Format::Json => output.json_text(&record::array(&found)),
+        Format::Json => output.json_text(&array(&found)),
         Format::Compact if found.is_empty() => Ok(OK),
         Format::Compact => output.text(&compact::table(&found)),
         Format::Pretty => output.text(&found.iter().map(pretty::text).collect::<Vec<_>>().join("\n")),
@@ -90,29 +151,81 @@ fn list(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mu
 }
 
 fn show(id: &str, format: Option<Format>, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    let format = format.unwrap_or_else(|| kept.format());
+    let record = one(id, kept, output)?;
+    print(&record, format.unwrap_or_else(|| kept.format()), output)
+}
+
+/// The one record that an id, or a part of one, stands for.
+pub(super) fn named(id: &str, context: &AppContext, output: &mut Output) -> Result<Record, Failure> {
+    one(id, &Kept::find(context), output)
+}
+
+fn one(id: &str, kept: &Kept<'_>, output: &mut Output) -> Result<Record, Failure> {
     let mut records = kept.open()?;
     let mut found: Vec<Record> = Vec::new();
     for record in records.by_ref() {
-        found.extend(Some(record?).filter(|record| record.is_named(id)));
-    }
-    records.tell_damage(output);
-    if let Some(exact) = found.iter().find(|record| record.id() == id) {
-        return print(exact, format, output);
-    }
-    match found.as_slice() {
-        [record] => print(record, format, output),
-        [] => Err(unclear(format!("there is no trace `{id}`")).hint("`ollm trace list` shows those there are")),
-        many => {
-            let ids: Vec<&str> = many.iter().take(5).map(Record::id).collect();
-            Err(unclear(format!("`{id}` stands for {} traces", many.len()))
-                .hint(format!("write more of it: {}", ids.join(", "))))
+        let record = record.map_err(unreadable)?;
+        if record.id() == id {
+            found = vec![record];
+            break;
         }
+        found.extend(Some(record).filter(|record| record.is_named(id)));
     }
+    tell_left_out(records.left_out(), output);
+    if found.len() > 1 {
+        let ids: Vec<&str> = found.iter().take(5).map(Record::id).collect();
+        return Err(Failure::new(Kind::Usage, format!("`{id}` stands for {} traces", found.len()))
+            .hint(format!("write more of it: {}", ids.join(", "))));
+    }
+    found.pop().ok_or_else(|| {
+        Failure::new(Kind::Usage, format!("there is no trace `{id}`")).hint("`ollm trace list` shows those there are")
+    })
 }
 
-fn unclear(message: String) -> Failure {
-    Failure::new(Kind::Usage, message)
+/// Shows what comes from now on. Whoever wants to know what was before asks for a list.
+fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let filter = wanted(filters)?;
+    let format = shape.format().unwrap_or(Format::Compact);
+    let Some(log) = trail(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
+    let mut follower = log.follow().map_err(unreadable)?;
+    let stop = Stop::listen();
+    while stop.failure().is_none() && !output.is_unread() {
+        for line in follower.read().map_err(unreadable)? {
+            if let Some(record) = Record::of_line(&line).filter(|record| filter.fits(record)) {
+                print(&record, format, output)?;
+            }
+        }
+        thread::sleep(PERIOD);
+    }
+    stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
+}
+
+fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
+    let counted = TraceStats::of(&found);
+    let app = App::load(kept.context, Positions::OnDemand)?;
+    let silent = app.hooks().into_iter().filter(|hook| !hook.spec.source.is_required());
+    let silent: Vec<String> = silent
+        .map(|hook| hook.id().to_owned())
+        .filter(|id| counted.hooks.get(id).is_none_or(|hook| hook.runs() == 0))
+        .collect();
+    if as_json {
+        return output.pretty_json(&counted.to_json(&silent));
+    }
+    output.text(&stats::text(&counted, &silent))
+}
+
+fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
+    match format {
+        ExportFormat::Json => output.json_text(&array(&found)),
+        ExportFormat::Chrome => output.json(&chrome(&found)),
+        ExportFormat::Html => output.bytes(html(&found, &iso(SystemTime::now())).as_bytes(), &[], OK),
+        ExportFormat::Csv => {
+            let table = csv(&found).map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
+            output.bytes(table.as_bytes(), &[], OK)
+        }
+    }
 }
 
 fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Failure> {
@@ -123,52 +236,38 @@ fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Fai
     }
 }
 
-fn nothing(kept: &Kept<'_>, output: &mut Output) -> u8 {
-    output.tell(match (kept.context.own_home(), kept.settings.enabled) {
-        (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
-        (_, false) => "there is no trace: trace.enabled or OLLM_TRACE_ENABLED switches it off",
-        _ => "there is no trace yet; every event that passes through hooks leaves one",
-    });
-    NOTHING
-}
-
 /// What was asked for, understood.
-struct Wanted<'a> {
-    event: Option<Named>,
-    hook: Option<&'a str>,
-    blocked: bool,
-    since: Option<String>,
-}
-
-impl Wanted<'_> {
-    fn new(filters: &TraceFilters) -> Result<Wanted<'_>, Failure> {
-        let event = filters.event.as_deref().map(event_named).transpose();
-        let since = filters.since.as_deref().map(|text| moment(text).ok_or(text)).transpose();
-        Ok(Wanted {
-            event: event?,
-            hook: filters.hook.as_deref(),
-            blocked: filters.blocked,
-            since: since.map_err(|text| {
-                Failure::usage(format!("--since {text}: not a length of time")).hint("write 30s, 10m or 2h")
-            })?,
-        })
-    }
-
-    fn fits(&self, record: &Record) -> bool {
-        self.event.as_ref().is_none_or(|event| is_about(record, event))
-            && self.hook.is_none_or(|hook| record.concerns(hook))
-            && (!self.blocked || !record.continues())
-            // Both are in the one form of ISO 8601 whose order is that of time.
-            && self.since.as_ref().is_none_or(|since| record.text("time") >= since.as_str())
-    }
-}
-
-fn is_about(record: &Record, event: &Named) -> bool {
-    event.kinds.iter().any(|kind| kind.name() == record.text("event"))
-        && event.custom.as_ref().is_none_or(|name| name == record.text("subject"))
+fn wanted(filters: &TraceFilters) -> Result<TraceFilter, Failure> {
+    let since = filters.since.as_deref().map(|text| moment(text).ok_or(text)).transpose();
+    Ok(TraceFilter {
+        event: filters.event.as_deref().map(event_named).transpose()?,
+        hook: filters.hook.clone(),
+        status: filters.status.map(crate::arguments::trace::TraceStatus::name),
+        session: filters.session.clone(),
+        blocked: filters.blocked,
+        since: since.map_err(|text| {
+            Failure::usage(format!("--since {text}: not a length of time")).hint("write 30s, 10m, 2h or 1d")
+        })?,
+    })
 }
 
 /// So long ago.
 fn moment(text: &str) -> Option<String> {
     Some(iso(SystemTime::now().checked_sub(units::duration(text)?)?))
+}
+
+/// Says how many lines were left out.
+fn tell_left_out(left_out: LeftOut, output: &mut Output) {
+    for (count, why) in [(left_out.broken, "is damaged"), (left_out.newer, "comes from a newer ollm")] {
+        match count {
+            0 => {}
+            1 => output.tell(&format!("one line of the trace is left out: it {why}")),
+            _ => output.tell(&format!("{count} lines of the trace are left out: each {why}")),
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "handed to map_err")]
+fn unreadable(error: FileError) -> Failure {
+    Failure::new(Kind::Environment, format!("the trace cannot be read: {error}"))
 }

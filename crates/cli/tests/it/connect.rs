@@ -308,3 +308,13 @@ fn a_variable_that_moves_an_agents_folder_is_followed() {
     assert_eq!(lab.run(&["connect", "codex"]).code, 0);
     assert!(moved.join("hooks.json").is_file());
 }
+
+#[test]
+fn whoever_connects_an_agent_is_told_which_guards_are_off() {
+    let lab = bare_lab();
+    lab.write("home/.ollm/config.yaml", "hooks: {guards: []}\n");
+    for arguments in [&["connect"] as &[&str], &["connect", "claude"]] {
+        let ran = lab.run(arguments);
+        assert!(ran.stderr.contains("guard `destructive-commands` is off"), "{arguments:?}: {ran:?}");
+    }
+}

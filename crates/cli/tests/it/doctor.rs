@@ -123,3 +123,12 @@ fn it_runs_nothing_and_changes_nothing() {
     assert!(!mark.exists());
     assert_eq!(files(&lab.root), before);
 }
+
+#[test]
+fn a_project_within_the_project_is_told() {
+    let lab = Lab::new();
+    lab.write("project/sub/deep/.ollm/hooks/x.json", "{}");
+    let told = told(&lab.run(&["doctor", "--json"]), "guards");
+    let place = lab.project.join("sub/deep/.ollm").display().to_string();
+    assert!(told.iter().any(|what| what.contains(&place) && what.contains("hooks of its own")), "{told:?}");
+}

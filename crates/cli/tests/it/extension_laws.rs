@@ -236,6 +236,10 @@ proptest! {
                 _ => outcome.reports.iter().any(|one| one.hook.spec.extension.as_ref() == Some(&name) && one.error.is_some()),
             };
             prop_assert!(named, "{} with fault {}", name, fault);
+            // The words that people see name the extension and the hook.
+            let failures: Vec<String> = outcome.reports.iter().filter_map(ollm_engine::Report::failure).collect();
+            let words = format!("hook `{name}-0` of extension `{name}` (user:{name}:before_tool:{name}-0) failed: ");
+            prop_assert_eq!(failures.iter().any(|line| line.starts_with(&words)), *fault < 2, "{:?}", failures);
         }
     }
 }

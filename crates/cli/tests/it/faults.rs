@@ -42,11 +42,19 @@ fn b01_a_hook_that_hangs_is_stopped_at_its_deadline() {
         (status(&ran), error(&ran).as_str()),
         (("timeout".into(), 0), "did not answer within 200ms and was stopped")
     );
-    assert_eq!(ran.stderr, "ollm: user hook `hook` failed: did not answer within 200ms and was stopped\n");
+    assert_eq!(
+        ran.stderr,
+        "ollm: user hook `hook` (user:hook.json:before_tool:hook) failed: did not answer within 200ms and was stopped\n"
+    );
     let gate = run("pre-tool-call", FOREVER, r#", "timeout": "200ms""#);
     assert_eq!(status(&gate), ("timeout".into(), 2));
     let reason = gate.answer()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.starts_with("hook `hook` failed: did not answer within 200ms and was stopped"), "{reason}");
+    assert!(
+        reason.starts_with(
+            "user hook `hook` (user:hook.json:pre-tool-call:hook) failed: did not answer within 200ms and was stopped"
+        ),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -86,7 +94,7 @@ fn b05_a_flood_on_either_stream_is_stopped_at_the_limit_within_bounded_memory() 
         let ran = run("before_tool", flood, "");
         assert_eq!(status(&ran), ("failed".into(), 0), "{flood}");
         assert!(
-            error(&ran).starts_with("wrote more than its limit of 1048576 bytes and was stopped"),
+            error(&ran).starts_with("wrote more than its limit `output` of 1048576 bytes and was stopped"),
             "{flood}: {ran:?}"
         );
         assert_eq!(status(&run("pre-tool-call", flood, "")), ("failed".into(), 2), "{flood}");
@@ -96,7 +104,7 @@ fn b05_a_flood_on_either_stream_is_stopped_at_the_limit_within_bounded_memory() 
 #[test]
 fn the_limit_of_the_output_can_be_set() {
     let ran = run("before_tool", "yes | head -c 5000", r#", "limits": {"output": "4KiB"}"#);
-    assert!(error(&ran).starts_with("wrote more than its limit of 4096 bytes and was stopped"), "{ran:?}");
+    assert!(error(&ran).starts_with("wrote more than its limit `output` of 4096 bytes and was stopped"), "{ran:?}");
 }
 
 fn large_event() -> Vec<u8> {

@@ -112,7 +112,8 @@ fn every_form_that_is_documented_loads_as_documented() {
         lab.user("rules.json5", "");
         lab.user(&format!("example.{language}"), example.replace("rules.json", "rules.json5"));
         let list = lab.run(&["hook", "list", "--json"]);
-        assert_eq!(list.stderr, "", "{example}");
+        let mut problems = list.stderr.lines().filter(|line| !line.contains("nobody watches this project"));
+        assert_eq!(problems.next(), None, "{example}");
         let mine = list.answer().as_array().unwrap().iter().filter(|hook| hook["source"] == "user").count();
         assert!(mine > 0, "{example}");
     }

@@ -22,7 +22,7 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
-    fn new(lab: &Lab, answers: &[Value]) -> Chat {
+    pub(crate) fn new(lab: &Lab, answers: &[Value]) -> Chat {
         let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
         lab.write("talk.jsonl", lines.join("\n"));
         let mut child = start(lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]));
@@ -41,7 +41,7 @@ impl Chat {
     }
 
     /// What the chat answers to a line.
-    fn say(&mut self, line: &str) -> String {
+    pub(crate) fn say(&mut self, line: &str) -> String {
         let input = self.input.as_mut().unwrap();
         // Its answer says that everything before is done.
         writeln!(input, "{line}\n/session").unwrap();
@@ -71,7 +71,7 @@ impl Chat {
 
     /// Waits until people are told this.
     #[track_caller]
-    fn was_told(&self, text: &str) {
+    pub(crate) fn was_told(&self, text: &str) {
         let told = &self.told;
         eventually(&format!("{text} in {}", told.lock().unwrap()), || told.lock().unwrap().contains(text));
         self.told();
@@ -96,7 +96,7 @@ impl Chat {
         found.unwrap_or_default()
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
     }
@@ -191,14 +191,16 @@ fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
     let hooks = json!({"hooks": {"before_agent": [{"name": "more", "command": "sh", "args": ["more.sh"]}]}});
     let folder = extension(&lab, "project", "late", "srv", &hooks);
     fs::write(folder.join("more.sh"), mark("more")).unwrap();
-    chat.is_told("extension `late` is new, and waits for `ollm ext trust late`; server `srv` is not started");
+    chat.is_told(
+        "extension `late` is new, and waits for `ollm ext trust late`; server `srv` of extension `late` is not started",
+    );
     chat.say("two");
     assert!(!marked("more") && !was_started(&lab, "srv"));
     approve(&lab, "late");
     chat.say("three");
     assert!(marked("more") && chat.server("srv").0 == "ready" && has_tool(&mut chat, "mcp__srv__echo"));
     fs::write(folder.join("more.sh"), "exit 1\n").unwrap();
-    chat.is_told("servers ended: srv; server `srv` is not started: its extension `late` changed since it was approved");
+    chat.is_told("servers ended: srv; server `srv` of extension `late` is not started: its extension `late` changed since it was approved");
     fs::remove_dir_all(&folder).unwrap();
     chat.is_told("extension `late` is gone");
 
@@ -290,7 +292,9 @@ fn a_project_that_appears_in_a_chat_is_taken_in_and_runs_nothing_unasked() {
     let hooks = json!({"hooks": {"before_agent": [{"name": "late", "command": "sh", "args": ["late.sh"]}]}});
     let folder = extension(&lab, "project", "late", "srv", &hooks);
     fs::write(folder.join("late.sh"), mark("late")).unwrap();
-    chat.is_told("extension `late` is new, and waits for `ollm ext trust late`; server `srv` is not started");
+    chat.is_told(
+        "extension `late` is new, and waits for `ollm ext trust late`; server `srv` of extension `late` is not started",
+    );
     assert!(chat.say("/ext").contains("late  1.0.0    workspace"), "every command of the chat knows it");
     chat.say("one");
     assert!(!marked("own") && !marked("late") && !was_started(&lab, "srv"), "{}", chat.told());

@@ -229,7 +229,7 @@ fn a_model_behind_real_http_works_and_one_that_is_not_there_is_told_of() {
         assert_eq!(ran.code, 5, "{ran:?}");
         assert!(ran.stderr.contains("openai:NAME@http://HOST:PORT/v1"), "{}", ran.stderr);
     }
-    assert_eq!(lab.run(&["run", "go", "--model", "nonsense:x"]).code, 64);
+    assert_eq!(lab.run(&["run", "go", "--model", "nonsense:x@http://127.0.0.1:9/v1"]).code, 64);
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_chat_goes_on_line_by_line_until_the_end() {
     let said: Vec<&str> = ran.stdout.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();
     assert_eq!(said, ["one", "two", "three"], "{ran:?}");
     assert!(ran.stdout.contains("write_file") && ran.stdout.contains("there is no command /nonsense"), "{ran:?}");
-    assert!(ran.stderr.contains("hook `gate` refused shell: no shell"), "{ran:?}");
+    assert!(ran.stderr.contains("hook `gate` refused shell {\"command\":\"echo tool\"}: no shell"), "{ran:?}");
     assert_eq!(lab.run(&["session", "list", "--json"]).answer().as_array().unwrap().len(), 1);
 }
 
@@ -340,7 +340,9 @@ fn a_chat_can_change_its_model_and_survives_a_wrong_one() {
 
 #[test]
 fn an_interruption_ends_the_hook_under_way_at_once_whatever_the_event() {
-    for event in ["session_start", "before_agent", "before_model", "before_tool", "after_agent"] {
+    let signals = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)].into_iter().cycle();
+    let events = ["session_start", "before_agent", "before_model", "before_tool", "after_agent"];
+    for (event, (signal, code)) in events.into_iter().zip(signals) {
         let lab = lab(&[call("list_dir", json!({"path": "."})), text("never")]);
         let fifo = lab.fifo("told");
         let stuck = format!("echo started > '{}'; {FOREVER}", fifo.display());
@@ -349,9 +351,9 @@ fn an_interruption_ends_the_hook_under_way_at_once_whatever_the_event() {
         let mut child = start(lab.ollm(&task(&["--approval", "yolo"])));
         drop(child.stdin.take());
         assert_eq!(lines(&fifo, 1), ["started"], "{event}");
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let ran = outcome(child);
-        assert_eq!(ran.code, 130, "{event}: {ran:?}");
+        assert_eq!(ran.code, code, "{event}: {ran:?}");
         assert!(ran.stderr.contains("was interrupted"), "{event}: {ran:?}");
         assert_eq!(lab.root.join("ended").exists(), event != "session_start", "{event}: {ran:?}");
         lab.assert_nobody_is_left();

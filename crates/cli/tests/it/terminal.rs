@@ -300,7 +300,20 @@ fn control_c_interrupts_the_turn_and_not_the_chat() {
     let ran = typed(&lab, &steps, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("still here"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("^C"), "the key leaves no mark in what is said: {}", ran.stdout);
     lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_long_answer_breaks_between_words() {
+    let lab = Lab::new();
+    let words = "seventeen letters ".repeat(30);
+    lab.write("talk.jsonl", format!("{{\"content\": \"{}\"}}\n", words.trim()));
+    let ran = typed(&lab, &[], &["run", "go", "--model", "replay:../talk.jsonl"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("seventeen")).collect();
+    assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= 200), "{lines:?}");
+    assert!(lines.iter().all(|line| line.starts_with("seventeen") || line.starts_with("letters")), "{lines:?}");
 }
 
 /// Asks for a secret on a terminal, ends the program in one way, and prints whether what is typed is shown: before, while

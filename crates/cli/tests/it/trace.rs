@@ -15,6 +15,7 @@ mod log;
 mod many;
 mod secrets;
 mod shown;
+mod views;
 
 pub(crate) const GO_ON: &str = "printf '{\"continue\": true}'";
 pub(crate) const REFUSE: &str = "printf '{\"continue\": false, \"systemMessage\": \"not today\"}'";

@@ -119,7 +119,7 @@ fn the_sample_fits_the_matcher_and_the_file_patterns_of_the_hook() {
         ("before_tool", r#", "matcher": "write_*""#, "docs/[a-c]?.md", "/args/path", "docs/aa.md"),
         ("git_commit", "", "*.lock", "/files/0", "sample.lock"),
         ("before_agent", "", "/build.rs", "/path", "build.rs"),
-        ("file_created", "", "!*.md", "/path", "src/main.rs"),
+        ("file_created", "", "!*.md", "/file/path", "src/main.rs"),
     ];
     for (event, matcher, pattern, pointer, path) in kinds {
         let lab = Lab::new();

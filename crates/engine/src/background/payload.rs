@@ -152,6 +152,7 @@ fn read_job(value: &Value) -> Option<Job> {
         cwd: unbytes(value.get("cwd")?).map(PathBuf::from),
         stdin: unbytes(value.get("stdin")?)?.into_vec(),
         limits: read_limits(limits)?,
+        process_box: None,
     })
 }
 

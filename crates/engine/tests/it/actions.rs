@@ -155,7 +155,7 @@ fn an_answer_over_the_cap_is_a_failure() {
     let (world, _) = with_tools(Ok(&"x".repeat(2 << 20)));
     let report = world.run(calls("check", &json!({})), &event());
     assert_eq!(report.status, Status::Failed);
-    assert!(report.error.unwrap().contains("more than its limit of 1048576 bytes"));
+    assert!(report.error.unwrap().contains("more than its limit `output` of 1048576 bytes"));
 }
 
 #[test]

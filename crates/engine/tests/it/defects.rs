@@ -153,7 +153,9 @@ fn h12_every_way_to_run_a_hook_is_the_same() {
     reports.extend(world.engine.dispatch(&event()).reports);
     assert_eq!(reports.len(), 3);
     for report in reports {
-        assert!(report.error.unwrap().starts_with("wrote more than its limit of 1048576 bytes and was stopped"));
+        assert!(
+            report.error.unwrap().starts_with("wrote more than its limit `output` of 1048576 bytes and was stopped")
+        );
     }
     let stranger = world.hook(HookSpec { source: Source::Workspace, ..logs("stranger") });
     assert_eq!(world.engine.trusted(&stranger).unwrap_err().reason.name(), "untrusted");

@@ -26,7 +26,13 @@ fn seen(world: &World, spec: HookSpec) -> BTreeMap<String, String> {
 }
 
 fn own(id: &str) -> Vec<(&str, &str)> {
-    vec![("OLLM_AGENT", "ollm"), ("OLLM_EVENT", "before_tool"), ("OLLM_HOOK_ID", id), ("PATH", "/usr/bin:/bin")]
+    vec![
+        ("OLLM_AGENT", "ollm"),
+        ("OLLM_EVENT", "before_tool"),
+        ("OLLM_EVENT_DEPTH", "1"),
+        ("OLLM_HOOK_ID", id),
+        ("PATH", "/usr/bin:/bin"),
+    ]
 }
 
 fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -97,8 +103,17 @@ fn a_hook_is_told_where_it_was_declared() {
 
 #[test]
 fn what_is_told_about_the_event_cannot_come_from_outside() {
-    let world = World::with(&[("OLLM_HOOK_ID", "forged"), ("OLLM_EVENT", "forged"), ("OLLM_AGENT", "forged")]);
-    assert_eq!(seen(&world, sh("x", "")), map(&own("x")));
+    let forged = ["OLLM_HOOK_ID", "OLLM_EVENT", "OLLM_AGENT", "OLLM_EXTENSION"].map(|name| (name, "forged"));
+    assert_eq!(seen(&World::with(&forged), sh("x", "")), map(&own("x")));
+}
+
+#[test]
+fn a_hook_is_told_its_extension_and_how_deep_it_is_and_cannot_say_otherwise() {
+    let env = ["OLLM_EVENT_DEPTH", "OLLM_EXTENSION"].map(|name| (name.to_owned(), "0".to_owned())).to_vec();
+    let spec = HookSpec { extension: Some("tools".to_owned()), env, ..sh("x", "") };
+    let seen = seen(&World::with(&[("OLLM_EVENT_DEPTH", "2")]), spec);
+    let told = ["OLLM_EVENT_DEPTH", "OLLM_EXTENSION"].map(|name| seen[name].as_str());
+    assert_eq!(told, ["3", "tools"]);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn a_flood_is_cut_off_and_costs_no_memory() {
         let script = format!("head -c 268435456 /dev/zero{stream}; exec sleep 300");
         let reports = world.four(&event(), |_| sh("x", &script));
         assert_eq!(ends(&reports), everywhere(Status::Failed));
-        assert_error(&reports[0], "wrote more than its limit of 1048576 bytes and was stopped");
+        assert_error(&reports[0], "wrote more than its limit `output` of 1048576 bytes and was stopped");
     }
     assert!(peak() - before < 1 << 30, "eight floods of 256 MiB must not be kept");
 }
@@ -114,7 +114,7 @@ fn a_hook_sets_its_own_limit_of_output() {
     let world = World::new();
     let mut spec = sh("x", "head -c 2000 /dev/zero; exec sleep 300");
     spec.limits.output = Some(1000);
-    assert_error(&world.run(spec, &event()), "more than its limit of 1000 bytes");
+    assert_error(&world.run(spec, &event()), "more than its limit `output` of 1000 bytes");
 }
 
 #[test]

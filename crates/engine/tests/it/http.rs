@@ -275,7 +275,7 @@ fn d05_an_endless_answer_is_cut_off() {
         let limits = LimitsSpec { output: Some(1 << 16), ..LimitsSpec::default() };
         let report = lab(&[]).run(HookSpec { limits, ..posts(&server.url()) }, &event());
         assert_eq!(report.status, Status::Failed);
-        assert_eq!(report.error.as_deref(), Some("wrote more than its limit of 65536 bytes and was stopped"));
+        assert_eq!(report.error.as_deref(), Some("wrote more than its limit `output` of 65536 bytes and was stopped"));
     }
 }
 

@@ -119,7 +119,7 @@ fn a_condition_that_cannot_be_answered_skips_the_hook_unless_it_is_a_gate() {
     assert!(outcome.skipped[0].detail.contains("nothing"), "{}", outcome.skipped[0].detail);
     let flows: Vec<_> = outcome.reports.iter().map(|report| (report.hook.id(), report.verdict.flow)).collect();
     assert_eq!(flows, [("gate", Flow::Block), ("question", Flow::Ask)]);
-    assert!(outcome.verdict.reasons[0].starts_with("hook `gate` failed: its `if` cannot be answered"));
+    assert!(outcome.verdict.reasons[0].starts_with("user hook `gate` failed: its `if` cannot be answered"));
     assert!(world.log().is_empty(), "none of them ran");
 }
 

@@ -34,7 +34,7 @@ fn a_failure_is_never_dressed_as_a_refusal() {
     assert!(!outcome.continues());
     assert_eq!(outcome.reports[0].status, Status::Failed);
     assert!(!outcome.reports[0].refused);
-    assert_eq!(outcome.verdict.reasons, ["hook `guard` failed: exited with status 1"]);
+    assert_eq!(outcome.verdict.reasons, ["user hook `guard` failed: exited with status 1"]);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     field::Field,
-    path,
+    filter, path,
     program::Files,
-    walk::{Run, find_roots, found_below, is_filtered},
+    walk::{Run, Selection, find_roots, found_below, selection},
     writes::options,
 };
 
@@ -153,26 +153,9 @@ fn takes_sources(run: &Run, precious: &Precious) -> Option<Wrong> {
 
 /// The files that code of `awk` or `sed` writes: `print > "…"`, `w …`.
 fn filter_writes(run: &Run, precious: &Precious) -> Option<Wrong> {
-    let awk = run.name.ends_with("awk");
-    let files = run.args.iter().flat_map(|arg| if awk { awk_files(&arg.text) } else { sed_files(&arg.text) });
+    let files = run.args.iter().flat_map(|arg| filter::files(&run.name, &arg.text));
     let files = files.filter(|file| file.starts_with('/')).map(Field::literal);
     files.filter_map(|file| written(&file, &run.place, precious)).max_by_key(|(flow, _)| *flow)
-}
-
-fn awk_files(code: &str) -> Vec<&str> {
-    let behind = code.split('>').skip(1).filter_map(|behind| behind.trim_start().strip_prefix('"'));
-    behind.filter_map(|string| string.split('"').next()).collect()
-}
-
-fn sed_files(code: &str) -> Vec<&str> {
-    let command = |at: usize| {
-        let before = code.get(..at).and_then(|before| before.chars().next_back());
-        before.is_none_or(|before| !before.is_ascii_alphabetic() || matches!(before, 'g' | 'p' | 'I'))
-    };
-    let named = code.match_indices("w ").filter(|(at, _)| command(*at)).filter_map(|(at, mark)| {
-        code.get(at + mark.len()..)?.split_whitespace().next().filter(|file| !file.ends_with('/'))
-    });
-    named.collect()
 }
 
 /// `rsync --delete`: the destination becomes what the source is.
@@ -226,11 +209,11 @@ fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
     if !deletes && !removes {
         return None;
     }
-    let filtered = is_filtered(&run.args);
+    let selection = selection(&run.args);
     let roots = find_roots(&run.args);
     // Without tests it finds what is hidden as well: all that makes the root worth something.
-    let whole = roots.iter().filter(|_| !filtered).map(|root| precious.worth(root, &run.place));
-    let below = roots.iter().filter(|_| deletes).map(|root| precious.worth(&found_below(root, filtered), &run.place));
+    let whole = roots.iter().filter(|_| selection == Selection::All).map(|root| precious.worth(root, &run.place));
+    let below = roots.iter().filter(|_| deletes).map(|root| precious.worth(&found_below(root, &selection), &run.place));
     let wrongs = whole.chain(below).filter_map(|worth| match worth {
         Worth::Vital(what) => Some((Flow::Block, what)),
         Worth::Doubtful(what) => Some((Flow::Ask, what)),

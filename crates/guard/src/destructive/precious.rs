@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    field::{Field, Place},
+    field::{Field, Place, is_pattern},
     path, program,
 };
 
@@ -32,8 +32,18 @@ const BELOW: &[&str] = &[
 const PASSING: &[&str] = &["/tmp", "/run", "/media", "/mnt", "/srv", "/opt", "/usr/local", "/var/www", "/dev"];
 
 /// Files that decide who may log in and what runs for everybody.
-const KEYS: &[&str] =
-    &["/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/ld.so.preload"];
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "/etc/bash.bashrc", "/etc/crontab", "/etc/environment", "/etc/fstab", "/etc/group", "/etc/gshadow", "/etc/ld.so.conf",
+    "/etc/ld.so.preload", "/etc/passwd", "/etc/profile", "/etc/rc.local", "/etc/shadow", "/etc/sudoers", "/etc/zsh/zshenv",
+];
+
+/// Folders of such files.
+#[rustfmt::skip]
+const KEY_FOLDERS: &[&str] = &[
+    "/etc/claude-code", "/etc/codex", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.monthly", "/etc/cron.weekly", "/etc/gemini-cli", "/etc/init.d",
+    "/etc/ld.so.conf.d", "/etc/ollm", "/etc/pam.d", "/etc/profile.d", "/etc/security", "/etc/ssh", "/etc/sudoers.d",
+];
 
 /// How bad it is to lose something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +119,9 @@ impl Precious {
         if place.lost && !target.text.starts_with('/') && is_vague(&target.text) {
             return Worth::Doubtful("removes from a folder that is not known");
         }
+        if place.above && self.is_above(target, place) {
+            return Worth::Doubtful("removes from a folder that is not known");
+        }
         let straight = |folder: &PathBuf| self.resolver.borrow_mut().leads_straight(folder, &target.text);
         if self.is_ordinary(target, place) && place.folders.iter().all(straight) {
             return Worth::Common;
@@ -130,6 +143,17 @@ impl Precious {
             spread.worth = Some((target.glob, worst));
         }
         worst
+    }
+
+    /// Whether it is something precious as seen from a folder above.
+    fn is_above(&self, target: &Field, place: &Place) -> bool {
+        let is_precious = |path: PathBuf| {
+            self.is_home(&path)
+                || self.holds_cwd(&path)
+                || path.to_str().is_some_and(|path| program::is_in(SYSTEM, path))
+        };
+        let above = place.folders.iter().flat_map(|folder| folder.ancestors());
+        above.into_iter().any(|folder| is_precious(without_wildcard(&path::join(folder, &target.text))))
     }
 
     /// Whether it is a plain path in folders where nothing is precious, links apart; most targets are.
@@ -181,8 +205,14 @@ impl Precious {
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
         let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
-        let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path);
+        let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path) && !self.is_new(path);
         !target.open() && !self.is_ordinary(target, place) && self.paths(target, place).iter().any(system)
+    }
+
+    /// Whether it would be a new file among those of one service: nothing is lost.
+    fn is_new(&self, path: &Path) -> bool {
+        let depth = path.strip_prefix("/etc").map_or(0, |inside| inside.components().count());
+        depth > 1 && !self.resolver.borrow_mut().look(path).1
     }
 
     /// Whether it is one of the user's secrets, which exist only once.
@@ -198,6 +228,14 @@ impl Precious {
         self.paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
 
+    /// Whether it is a file whose content is one of the user's secrets, not what people edit or publish beside them.
+    pub(super) fn holds_secret(&self, target: &Field, place: &Place) -> bool {
+        let name = path::base_name(&target.text);
+        let edited = matches!(&*name, "config" | "gpg.conf" | "gpg-agent.conf") || name.starts_with("authorized_keys");
+        let secret = !edited && !name.ends_with(".pub") && self.is_secret(target, place);
+        secret && self.paths(target, place).iter().any(|path| !path.ends_with(".ssh") && !path.ends_with(".gnupg"))
+    }
+
     /// Whether it is one of the files that decide who may log in.
     pub(super) fn is_key(&self, target: &Field, place: &Place) -> bool {
         if target.open() || self.is_ordinary(target, place) {
@@ -211,7 +249,8 @@ impl Precious {
             let ssh =
                 path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("authorized_keys"))
                     && path.parent().is_some_and(|parent| parent.ends_with(".ssh"));
-            ssh || path.starts_with("/etc/sudoers.d") || KEYS.iter().any(|key| path.as_path() == Path::new(key))
+            ssh || KEY_FOLDERS.iter().any(|folder| path.starts_with(folder))
+                || KEYS.iter().any(|key| path.as_path() == Path::new(key))
         })
     }
 
@@ -231,7 +270,7 @@ impl Precious {
         }
         let Some((folder, _)) = target.text.rsplit_once('/') else { return UNKNOWN };
         let folder = if folder.is_empty() { "/" } else { folder };
-        let known = Field { glob: target.glob, ..Field::literal(folder) };
+        let known = Field { glob: target.glob && is_pattern(folder), ..Field::literal(folder) };
         match self.worth(&known, place) {
             Worth::Common => Worth::Common,
             Worth::Vital(_) if PASSING.contains(&folder) => Worth::Common,
@@ -249,6 +288,10 @@ impl Precious {
     /// Whether what follows the unknown part has a name that nothing precious has: `$(…)/doc`.
     fn ends_commonly(&self, target: &Field) -> bool {
         let Some((_, inside)) = target.tail.as_deref().and_then(|tail| tail.split_once('/')) else { return false };
+        // What a search finds may be anywhere, whatever it is called.
+        if target.listed {
+            return false;
+        }
         // `$(…)/../doc` is called `doc` as well.
         let inside = inside.trim_start_matches("../");
         let name = inside.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

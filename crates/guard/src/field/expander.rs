@@ -163,7 +163,13 @@ impl<'a> Expander<'a> {
                     _ => self.variable(&mut given, name, quoted, far),
                 }
                 for (index, piece) in word.iter().enumerate() {
-                    self.piece(ways, piece, index == 0, Some(quoted), far + 1);
+                    match piece {
+                        // Text in a default counts as quoted, but for a tilde at its start.
+                        Piece::Quoted(text) if index == 0 && !quoted && text.starts_with('~') => {
+                            self.plain(ways, text, true);
+                        }
+                        _ => self.piece(ways, piece, index == 0, Some(quoted), far + 1),
+                    }
                 }
                 ways.extend(given);
                 if ways.len() > MOST_WAYS {
@@ -178,6 +184,10 @@ impl<'a> Expander<'a> {
 
     /// `$1`, `$@` and the like.
     fn positional(&self, ways: &mut [Partial], name: &str, quoted: bool) {
+        // Numbers of processes, of arguments, of an exit.
+        if matches!(name, "$" | "!" | "#" | "?") {
+            return push(ways, "0");
+        }
         let given = self.outer.positional.as_ref().filter(|_| !self.variables.positional_change);
         let Some(positional) = given else { return lose(ways) };
         match name.parse::<usize>() {

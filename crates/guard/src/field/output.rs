@@ -27,7 +27,10 @@ impl<'a> Expander<'a> {
         }
         let values = match self.variables.affords(1).then(|| self.output_texts(list, far)) {
             Some(Some(texts)) => Values::Texts(texts),
-            Some(None) => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+            Some(None) => match self.known_text(list, far) {
+                Some(text) => Values::Texts(vec![text]),
+                None => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+            },
             None => Values::Unknown,
         };
         let values = Rc::new(values);
@@ -58,7 +61,7 @@ impl<'a> Expander<'a> {
         let one = |text: String| Some(vec![text]);
         match words {
             ["pwd"] if !self.place.lost => Some(self.place.folders.iter().filter_map(|folder| utf8(folder)).collect()),
-            ["mktemp", rest @ ..] if rest.iter().all(|option| *option == "-d") => one("/tmp/tmp.new".to_owned()),
+            ["mktemp", rest @ ..] => one(temporary(rest)?),
             ["echo", "-n", rest @ ..] | ["echo", rest @ ..]
                 if !rest.concat().contains('\\') && !rest.first().is_some_and(|first| first.starts_with('-')) =>
             {
@@ -122,6 +125,28 @@ pub(crate) fn formatted(format: &str, arguments: &[&str]) -> Option<String> {
     }
     let plain = !format.replace("%s", "").replace("%d", "").contains(['%', '\\']);
     (plain && arguments.next().is_none()).then_some(text)
+}
+
+/// The file that `mktemp` makes, by its template or in the folder for such files.
+fn temporary(arguments: &[&str]) -> Option<String> {
+    let (mut folder, mut template) = (None, None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match *argument {
+            "-d" | "-q" | "-dq" | "-qd" | "--directory" | "--quiet" => {}
+            "-p" => folder = Some(*rest.next()?),
+            "-t" | "-dt" | "--tmpdir" => folder = Some("/tmp"),
+            long if long.starts_with("--tmpdir=") => folder = long.strip_prefix("--tmpdir="),
+            long if long.starts_with("--suffix=") => {}
+            option if option.starts_with('-') => return None,
+            name => template = Some(name),
+        }
+    }
+    match (folder, template) {
+        (Some(folder), template) => Some(format!("{folder}/{}", template.unwrap_or("tmp.new"))),
+        (None, Some(template)) => Some(template.to_owned()),
+        (None, None) => Some("/tmp/tmp.new".to_owned()),
+    }
 }
 
 fn parent(file: &str) -> String {

@@ -67,7 +67,7 @@ pub(super) fn go_on(ways: &mut Vec<Partial>, fields: &[Field]) {
 }
 
 /// Whether a shell would look for files that fit this text.
-pub(super) fn is_pattern(text: &str) -> bool {
+pub(crate) fn is_pattern(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'*' | b'?') || (byte == b'[' && text.len() > 1))
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Surroundings {
     pub(crate) folders: Arc<[PathBuf]>,
     /// Whether it may be yet another one.
     pub(crate) lost: bool,
+    /// Whether it may be any folder above these: a loop went up, nobody knows how often.
+    pub(crate) above: bool,
     /// The user's home.
     pub(crate) home: Option<Arc<Path>>,
     /// Folders under another name: what they are called here, and where they really are.
@@ -46,7 +48,7 @@ impl PartialEq for Place {
     fn eq(&self, other: &Place) -> bool {
         let same = || {
             self.has_folders_of(other)
-                && (self.lost, self.elsewhere) == (other.lost, other.elsewhere)
+                && (self.lost, self.above, self.elsewhere) == (other.lost, other.above, other.elsewhere)
                 && (&self.home, &self.mounts) == (&other.home, &other.mounts)
         };
         Arc::ptr_eq(&self.0, &other.0) || same()
@@ -68,6 +70,9 @@ impl Place {
         if other.lost && !self.lost {
             self.lost = true;
         }
+        if other.above && !self.above {
+            self.above = true;
+        }
         if self.has_folders_of(other) {
             return;
         }
@@ -80,6 +85,16 @@ impl Place {
         let lost = self.lost || more.len() > room;
         let folders = self.folders.iter().chain(more.into_iter().take(room)).cloned().collect();
         (self.lost, self.folders) = (lost, folders);
+    }
+
+    /// The place after what led here from another one has happened any number of times.
+    pub(crate) fn repeat_since(&mut self, before: &Place) {
+        if self == before {
+            return;
+        }
+        let is_inside = |folder: &PathBuf| before.folders.iter().any(|start| path::is_in_folder(folder, start));
+        let above = self.above || !self.folders.iter().all(is_inside);
+        (self.lost, self.above) = (true, above);
     }
 
     /// Whether it may be in the same folders as the other.
@@ -107,6 +122,7 @@ impl Place {
         };
         let absolute = target.starts_with('/');
         self.lost &= !absolute;
+        self.above &= !absolute;
         let mut folders: Vec<PathBuf> = self.folders.iter().map(|folder| path::join(folder, target)).collect();
         folders.dedup();
         self.folders = folders.into();

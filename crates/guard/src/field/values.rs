@@ -39,7 +39,7 @@ impl Outer {
 #[derive(Clone, Debug)]
 pub(super) enum Values {
     Texts(Vec<String>),
-    /// Names of files that were listed.
+    /// Names of files that were listed, and values that hold what the user has set.
     Files(Fields),
     /// The user's value, or none.
     Unset,
@@ -69,11 +69,17 @@ impl<'a> Expander<'a> {
         if let Some(known) = self.variables.known.borrow().get(name).and_then(|known| known.at(self.place)) {
             return known;
         }
+        // In its own value a variable has what the user has set, or what is assigned elsewhere, which is looked at as well.
+        if self.variables.sought.borrow().iter().any(|sought| sought == name) {
+            return Rc::new(self.unset(name));
+        }
         // However a value leads back to itself, the search for it ends.
         let level = self.variables.level.get();
         self.variables.level.set(level + 1);
+        self.variables.sought.borrow_mut().push(name.to_owned());
         let values = Rc::new(if level < FARTHEST { self.looked_up(name, far) } else { Values::Unknown });
         self.variables.level.set(level);
+        self.variables.sought.borrow_mut().pop();
         if far == 0 && level == 0 {
             let known = KnownValues::new(self.place, &values);
             self.variables.known.borrow_mut().insert(name.to_owned(), known);
@@ -111,6 +117,10 @@ impl<'a> Expander<'a> {
                         continue;
                     }
                     for fields in self.value(value, far + 1) {
+                        if let [field @ Field { hollow: Some(_), .. }] = fields.as_slice() {
+                            files.push(field.clone());
+                            continue;
+                        }
                         let [Field { text, tail: None, glob, .. }] = fields.as_slice() else { return Values::Unknown };
                         match value.kind {
                             ValueKind::Listing => values.extend(text.split_whitespace().map(str::to_owned)),

@@ -94,6 +94,8 @@ pub(crate) struct Variables<'a> {
     pub(super) looks: Cell<usize>,
     /// How many searches for a value led to the one that goes on.
     pub(super) level: Cell<usize>,
+    /// The variables whose values are being looked up, each for the one before.
+    pub(super) sought: RefCell<Vec<String>>,
     /// How many `eval` stand around it.
     evals: usize,
     /// What was found out so far.

@@ -1,6 +1,16 @@
-//! Our own command line and our own processes in the hands of an agent.
+//! Our own command line, our own program and our own processes in the hands of an agent.
 
-use crate::{destructive::Finding, field::Field, walk::Run};
+use ollm_protocol::dialect::AGENTS;
+
+use crate::{
+    destructive::Finding,
+    field::Field,
+    program::{Arguments, Files},
+    text,
+    walk::Run,
+};
+
+const REASON: &str = "an agent may not approve or switch off its own guards";
 
 /// What of our own command line changes which guards run; without a verb, the whole command does.
 const VERBS: &[(&str, &[&str])] = &[
@@ -17,7 +27,6 @@ const VERBS: &[(&str, &[&str])] = &[
 
 /// An agent that runs our own command line to approve or switch off its guards.
 pub(super) fn command(run: &Run) -> Option<Finding> {
-    const REASON: &str = "an agent may not approve or switch off its own guards";
     if matches!(run.name.as_str(), "pkill" | "killall" | "kill" | "systemctl") {
         return kills(run);
     }
@@ -28,15 +37,12 @@ pub(super) fn command(run: &Run) -> Option<Finding> {
             .then(|| Finding::ask(format!("{REASON}, and this types for it: {}", run.shown())));
     }
     if run.name != "ollm" {
-        return None;
+        return by_another_name(run);
     }
-    if run.args.iter().any(|arg| arg.text.trim_start_matches("--set=").starts_with("hooks.")) {
+    if run.args.iter().any(sets_hooks) {
         return Some(Finding::block(format!("{REASON}: {}", run.shown())));
     }
-    // Options and their values (`--set KEY=VALUE`) may stand before the command, any number of them.
-    let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
-    let words: Vec<&Field> = run.args.iter().filter(|arg| !is_option(arg)).take(6).collect();
-    let is = |word: &Field, wanted: &str| word.text.eq_ignore_ascii_case(wanted);
+    let words = words(run);
     let has = |wanted: &str| words.iter().any(|word| is(word, wanted));
     let begins = |wanted: &str| words.first().is_some_and(|word| is(word, wanted));
     let forbidden = VERBS.iter().any(|(noun, verbs)| match verbs {
@@ -47,6 +53,102 @@ pub(super) fn command(run: &Run) -> Option<Finding> {
         return Some(Finding::block(format!("{REASON}: {}", run.shown())));
     }
     words.iter().any(|word| word.open()).then(|| Finding::ask(format!("{REASON}, and this may: {}", run.shown())))
+}
+
+/// A program of which nothing is known may be a copy of ours: it is, if it takes the same commands.
+fn by_another_name(run: &Run) -> Option<Finding> {
+    if (run.program.arguments, run.program.files) != (Arguments::MayRun, Files::MayWrite) {
+        return None;
+    }
+    if removes_us(run) || loosens_agent(run) {
+        return Some(Finding::ask(format!("{REASON}: {}", run.shown())));
+    }
+    let words = words(run);
+    let (noun, verb) = (words.first()?, words.get(1));
+    // Other agents have hooks of their own.
+    let is_noun = |ours: &str| is(noun, ours) || noun.text.strip_suffix('s').is_some_and(|noun| noun == ours);
+    let ours = VERBS.iter().filter(|(ours, _)| is_noun(ours)).any(|(noun, verbs)| {
+        let Some(verb) = verb else { return false };
+        match (*noun, verbs) {
+            // Many programs have one; ours are named by their keys.
+            ("config", _) => verbs.iter().any(|ours| is(verb, ours)) && words.get(2).is_some_and(|key| is_key(key)),
+            (_, []) => AGENTS.iter().any(|agent| is(verb, agent.name)),
+            _ => verbs.iter().any(|ours| is(verb, ours)),
+        }
+    });
+    (ours || run.args.iter().any(sets_hooks)).then(|| {
+        Finding::ask(format!("{REASON}, and {} may be a copy of ollm, or an agent: {}", run.name, run.shown()))
+    })
+}
+
+/// Whether a package manager takes our program away.
+fn removes_us(run: &Run) -> bool {
+    const REMOVALS: &[&str] =
+        &["-R", "-e", "-r", "delete", "erase", "purge", "remove", "rm", "un", "uninstall", "unlink"];
+    let removes = |arg: &Field| REMOVALS.contains(&arg.text.as_str());
+    run.args.iter().any(removes) && run.args.iter().any(|arg| is(arg, "ollm"))
+}
+
+/// Whether another agent is started with less to guard it.
+fn loosens_agent(run: &Run) -> bool {
+    let is_agent = || AGENTS.iter().any(|agent| agent.home.programs.contains(&run.name.as_str()));
+    let loosens = |arg: &Field| {
+        let text = arg.text.to_ascii_lowercase();
+        text.starts_with("--dangerously") || text.contains("hook") && text.contains(['{', '='])
+    };
+    run.args.iter().any(loosens) && is_agent()
+}
+
+/// The first words that are neither options nor their values (`--set KEY=VALUE`), any number of which may come first.
+fn words(run: &Run) -> Vec<&Field> {
+    let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
+    run.args.iter().filter(|arg| !is_option(arg)).take(6).collect()
+}
+
+fn is(word: &Field, wanted: &str) -> bool {
+    word.text.eq_ignore_ascii_case(wanted)
+}
+
+/// Whether a word sets one of the switches of hooks: `hooks.guards=false`, `--set=hooks.guards=false`.
+fn sets_hooks(arg: &Field) -> bool {
+    arg.text.trim_start_matches("--set=").starts_with("hooks.") && (arg.text.contains('=') || arg.open())
+}
+
+/// Whether a word is one of our settings that decide what runs.
+fn is_key(word: &Field) -> bool {
+    const SECTIONS: &[&str] = &["extensions", "hooks", "mcp"];
+    let section = word.text.split('.').next().unwrap_or_default();
+    word.open() || SECTIONS.contains(&section)
+}
+
+/// Whether a program only looks at a file, and puts its content nowhere.
+fn only_looks(name: &str) -> bool {
+    #[rustfmt::skip]
+    const LOOKERS: &[&str] = &[
+        "[", "[[", "b2sum", "basename", "cksum", "cmp", "command", "diff", "dirname", "du", "echo", "exa", "eza", "file", "getfacl",
+        "grep", "ldd", "ls", "lsattr", "lsof", "md5sum", "namei", "nm", "objdump", "pgrep", "pidof", "printf", "readelf",
+        "readlink", "realpath", "sha1sum", "sha256sum", "sha512sum", "shasum", "size", "stat", "strings", "test", "type",
+        "wc", "whereis", "which",
+    ];
+    crate::program::is_in(LOOKERS, name)
+}
+
+/// Our program as the input of another.
+pub(super) fn read(file: &Field) -> Finding {
+    Finding::ask(format!("{REASON}, and a copy of ollm could: < {}", text::excerpt(&file.shown())))
+}
+
+/// A copy of our program has another name, by which no guard knows it.
+pub(super) fn copy(run: &Run, is_ours: impl Fn(&Field) -> bool) -> Option<Finding> {
+    if run.program.files != Files::Known || run.name == "ollm" || only_looks(&run.name) {
+        return None;
+    }
+    let value = |arg: &Field| match arg.text.split_once('=') {
+        Some((_, value)) => Field { text: value.to_owned(), ..arg.clone() },
+        None => arg.clone(),
+    };
+    let named = run.args.iter().any(|arg| is_ours(&value(arg)));
+    named.then(|| Finding::ask(format!("{REASON}, and a copy of ollm could: {}", run.shown())))
 }
 
 /// Whether a program types text into a terminal or starts something there.

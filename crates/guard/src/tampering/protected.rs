@@ -12,6 +12,8 @@ pub struct Row {
     pub project: &'static [&'static str],
     /// Who may not change them.
     pub from: From,
+    /// How a box keeps them.
+    pub lock: Lock,
 }
 
 /// Who may not change a file.
@@ -23,13 +25,21 @@ pub enum From {
     FileTools,
 }
 
+/// How a box keeps a file, which holds programs back and reads no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// No program can change it.
+    Locked,
+    /// Ordinary work has to change it; it is looked at afterwards.
+    Compared,
+}
+
 /// What decides which guards run, and what runs by itself later.
 #[rustfmt::skip]
 pub const PROTECTED: &[Row] = &[
     row("ollm",
         &[".ollm", ".cargo/bin/ollm", ".local/bin/ollm"],
-        &[".ollm/config.yaml", ".ollm/config.yml", ".ollm/trusted-hooks.json", ".ollm/hooks", ".ollm/extensions",
-          ".ollm/settings", ".ollm/state", ".ollm/store"]),
+        &[".ollm"]),
     row("agent, cli-agent",
         &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"],
         &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"]),
@@ -71,24 +81,33 @@ pub const PROTECTED: &[Row] = &[
         &[".opencode", "opencode.json", "opencode.jsonc"]),
     row("git",
         &[],
-        &[".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir"]),
+        &[".git/hooks", ".git/commondir"]),
+    Row { lock: Lock::Compared, ..row("git, its settings",
+        &[],
+        &[".git/config", ".git/config.worktree"]) },
     Row { from: From::FileTools, ..row("what a login runs",
         &[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
           ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".config/fish/config.fish", ".config/fish/conf.d", ".xprofile",
           ".xinitrc", ".config/autostart", ".config/systemd/user", ".ssh/authorized_keys", ".ssh/rc", ".ssh/config",
+          ".ssh/environment", ".ssh/id_rsa", ".ssh/id_ecdsa", ".ssh/id_ed25519", ".ssh/id_ecdsa_sk", ".ssh/id_ed25519_sk",
           ".gitconfig", ".config/git/config"],
         &[]) },
 ];
 
 const fn row(agent: &'static str, home: &'static [&'static str], project: &'static [&'static str]) -> Row {
-    Row { agent, home, project, from: From::Everybody }
+    Row { agent, home, project, from: From::Everybody, lock: Lock::Locked }
 }
 
 /// A protected path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Protected {
-    pub(super) path: PathBuf,
-    pub(super) from: From,
+#[non_exhaustive]
+pub struct Protected {
+    /// The file or folder; it need not exist.
+    pub path: PathBuf,
+    /// Who may not change it.
+    pub from: From,
+    /// How a box keeps it.
+    pub lock: Lock,
 }
 
 /// The table, written out for these folders.
@@ -96,7 +115,10 @@ pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protec
     let mut paths = Vec::new();
     for row in PROTECTED {
         let below = |root: &Path, names: &[&str]| {
-            names.iter().map(|name| Protected { path: root.join(name), from: row.from }).collect::<Vec<_>>()
+            names
+                .iter()
+                .map(|name| Protected { path: root.join(name), from: row.from, lock: row.lock })
+                .collect::<Vec<_>>()
         };
         paths.extend(home.into_iter().flat_map(|home| below(home, row.home)));
         paths.extend(projects.iter().flat_map(|project| below(project, row.project)));

@@ -85,6 +85,8 @@ impl Roots {
             roots.single.push(path::key(file));
             roots.single.extend((real != *file).then(|| path::key(&real)));
         }
+        // A link to the root protects nothing: all would be in it.
+        roots.single.retain(|key| !key.is_empty());
         roots
     }
 

@@ -10,7 +10,9 @@ use crate::{path::Pattern, walk::Found};
 pub(super) struct Tests<'a> {
     /// Whether it has any.
     wants: bool,
-    /// Those that some protected path may fit.
+    /// Those of them that it wants.
+    names: Vec<Pattern<'a>>,
+    /// Those of these that some protected path may fit.
     wanted: Vec<Pattern<'a>>,
     left_out: Vec<Pattern<'a>>,
     /// Whether it wants files as they are in protected folders.
@@ -21,12 +23,14 @@ impl<'a> Tests<'a> {
     /// Of a search, where this is protected.
     pub(super) fn of(search: &'a Found, roots: &Roots) -> Tests<'a> {
         /// In a protected folder there are files like these.
-        const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
+        const USUAL: &[&str] =
+            &["config.json", "config.toml", "config.yaml", "hook.sh", "hook.yaml", "pre-commit", "trusted-hooks.json"];
         let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let mut wanted = patterns(&search.wanted);
         let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
+        let names = patterns(&search.wanted);
         wanted.retain(|pattern| roots.may_end(pattern));
-        Tests { wants: !search.wanted.is_empty(), wanted, left_out: patterns(&search.left_out), usual }
+        Tests { wants: !search.wanted.is_empty(), names, wanted, left_out: patterns(&search.left_out), usual }
     }
 
     /// Whether they let it act on a protected path, or on something in it.
@@ -35,22 +39,18 @@ impl<'a> Tests<'a> {
         if !self.wants && self.left_out.is_empty() {
             return guarded.exists();
         }
-        if self.wants && self.wanted.is_empty() && !self.usual {
-            return false;
-        }
         let rest = key_parts(rest);
         let path = format!("./{}", rest.join("/"));
         let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
+        let is_there = |pattern: &&Pattern<'_>| !pattern.is_vague() || guarded.exists();
         if self.left_out.iter().any(fits) {
             return false;
         }
         if !self.wants {
             return guarded.exists();
         }
-        let inside = || {
-            let folder = guarded.path.extension().is_none() || guarded.path.is_dir();
-            folder && guarded.path.exists()
-        };
-        self.wanted.iter().any(fits) || (self.usual && inside())
+        self.wanted.iter().filter(is_there).any(fits)
+            || (self.usual && guarded.exists() && guarded.may_be_folder())
+            || guarded.holds(|name| self.names.iter().any(|pattern| pattern.fits(name)))
     }
 }

@@ -8,13 +8,13 @@ use super::watch::Reach;
 use crate::{field::Field, path, writes::patch_files};
 
 /// A file named by a tool call.
-pub(super) struct Written {
-    pub(super) field: Field,
+pub(crate) struct Written {
+    pub(crate) field: Field,
     pub(super) reach: Reach,
 }
 
 /// The files this call may write.
-pub(super) fn written(effects: &[CallEffect<'_>], home: Option<&Path>) -> Vec<Written> {
+pub(crate) fn written(effects: &[CallEffect<'_>], home: Option<&Path>) -> Vec<Written> {
     let written = |found: &CallEffect<'_>| {
         let text = found.text().unwrap_or_default();
         let (files, reach) = match found.effect {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    protected::{From, Protected, protected},
+    protected::{From, Lock, Protected, protected},
     roots::Roots,
     search::Tests,
 };
@@ -55,6 +55,8 @@ pub(super) struct Watch {
     names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
     /// What is protected and not hidden.
     visible: OnceCell<Vec<PathBuf>>,
+    /// Our own program.
+    program: Option<PathBuf>,
 }
 
 /// The names in some folders that may be protected; nothing if any may.
@@ -81,6 +83,18 @@ impl Guarded {
     pub(super) fn exists(&self) -> bool {
         *self.exists.get_or_init(|| self.path.symlink_metadata().is_ok())
     }
+
+    /// Whether something may lie in it.
+    pub(super) fn may_be_folder(&self) -> bool {
+        if self.exists() { self.path.is_dir() } else { self.path.extension().is_none() }
+    }
+
+    /// Whether it is a folder with a file in it whose name this holds for.
+    pub(super) fn holds(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        let is_named =
+            |file: &PathBuf| file.file_name().is_some_and(|name| is_wanted(&path::fold(&name.to_string_lossy())));
+        self.exists() && below(&self.path).iter().any(is_named)
+    }
 }
 
 /// The parts of a key.
@@ -102,16 +116,44 @@ impl Watch {
             resolver: RefCell::new(resolver),
             names: RefCell::default(),
             visible: OnceCell::new(),
+            program: None,
         }
+    }
+
+    /// The same with our own program, which need not be protected.
+    pub(super) fn with_program(self, program: Option<&Path>) -> Watch {
+        Watch { program: program.map(path::tidy), ..self }
+    }
+
+    /// Whether it is a place where our program might be installed, and is not: of all files an archive hardly has that one.
+    pub(super) fn is_absent_program(&self, (Hit::Sure(path) | Hit::Perhaps(path)): &Hit) -> bool {
+        path.ends_with("bin/ollm") && !self.resolver.borrow_mut().look(path).1
+    }
+
+    /// Whether this names our own program, where programs are installed.
+    pub(super) fn is_program(&self, field: &Field, place: &Place) -> bool {
+        let ours = |(Hit::Sure(path) | Hit::Perhaps(path)): Hit| {
+            self.program.as_deref() == Some(&path) || path.file_name().is_some_and(|name| name == "ollm")
+        };
+        // Wherever a folder is that is not written out, a program of ours in it is ours.
+        (field.open() && !field.glob) || self.check(field, place, Reach::File).is_some_and(ours)
     }
 
     fn lists(&self) -> &Lists {
         self.lists.get_or_init(|| {
             let mut lists = Lists::default();
             let mut resolver = self.resolver.borrow_mut();
-            let single = self.single.iter().map(|path| Protected { path: path.clone(), from: From::Everybody });
-            for Protected { path, from } in protected(self.home.as_deref(), &self.projects).into_iter().chain(single) {
-                let keys = spellings(&path, &resolver.look(&path).0);
+            let single = self.single.iter().map(|path| Protected {
+                path: path.clone(),
+                from: From::Everybody,
+                lock: Lock::Locked,
+            });
+            for Protected { path, from, .. } in
+                protected(self.home.as_deref(), &self.projects).into_iter().chain(single)
+            {
+                let mut keys = spellings(&path, &resolver.look(&path).0);
+                // A link to the root protects nothing: all would be in it.
+                keys.retain(|key| !key.is_empty());
                 let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
                 list.push(Guarded { path, keys, exists: OnceCell::new() });
             }
@@ -157,7 +199,7 @@ impl Watch {
             let named = by_field || may_name_project(folder.as_os_str().as_encoded_bytes());
             named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
         };
-        hit.or_else(|| place.folders.iter().find_map(inner)).or_else(|| own_program(&field.text))
+        hit.or_else(|| place.folders.iter().find_map(inner)).or_else(|| own_program(field))
     }
 
     /// Whether it is a plain path that no protected file has, and nothing is there that could be a link to one.
@@ -307,7 +349,9 @@ impl Watch {
             }
             let length = names().count();
             let reaches = parts.len() >= length || reach != Reach::File;
-            reaches && (parts.len() > length || !vague || guarded.exists())
+            // Nothing lies below a file.
+            let below = parts.len() > length;
+            reaches && if below { guarded.may_be_folder() } else { !vague || guarded.exists() }
         };
         let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
@@ -335,6 +379,9 @@ impl Watch {
 
     /// A field with an unknown part: the folder before it, or the parts behind it.
     fn check_open(&self, field: &Field, place: &Place) -> Option<Hit> {
+        if field.listed {
+            return self.check_listed(field, place);
+        }
         if let Some((folder, _)) = field.text.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
             let inside =
                 place.folders.iter().find_map(|base| self.check_path(base.join(folder), field.glob, Reach::File));
@@ -345,6 +392,24 @@ impl Watch {
         let tail = field.tail.as_deref().unwrap_or_default();
         let (_, tail) = tail.split_once('/')?;
         self.by_ending(tail, Reach::File)
+    }
+
+    /// What a search or a listing found.
+    fn check_listed(&self, field: &Field, place: &Place) -> Option<Hit> {
+        let name = field.tail.as_deref().unwrap_or_default().trim_start_matches('/');
+        let root = Field { glob: field.glob && name.is_empty(), ..Field::literal(field.text.trim_end_matches('/')) };
+        let root = if root.text.is_empty() { Field::literal("/") } else { root };
+        let wanted: Vec<String> = (!name.is_empty()).then(|| name.to_lowercase()).into_iter().collect();
+        // By contents, sizes or times a search finds any file of the project: that is everyday work.
+        let inside = |folder: &PathBuf| {
+            let root = path::join(folder, &root.text);
+            self.projects.iter().any(|project| root.starts_with(project))
+        };
+        if wanted.is_empty() && place.folders.iter().all(inside) {
+            return self.check(&root, place, Reach::File);
+        }
+        let search = Found { root, wanted, left_out: Vec::new() };
+        self.found(&search, place).or_else(|| self.agents_folder(&search.root, place))
     }
 
     /// Another name of the same file.
@@ -369,9 +434,11 @@ impl Watch {
 }
 
 /// Our own program, wherever programs are.
-fn own_program(path: &str) -> Option<Hit> {
-    let installed = path.strip_suffix("bin/ollm").is_some_and(|folder| folder.ends_with('/'));
-    installed.then(|| Hit::Perhaps(PathBuf::from(path)))
+fn own_program(field: &Field) -> Option<Hit> {
+    let (folder, name) = field.text.rsplit_once('/')?;
+    // A bare `*` says nothing but that there is something.
+    let named = name == "ollm" || (field.glob && name.starts_with('o') && path::fits(name, "ollm"));
+    (named && folder.ends_with("/bin")).then(|| Hit::Perhaps(Path::new(folder).join("ollm")))
 }
 
 /// Whether `.ollm` or `.git` may be among the parts of a path.
@@ -384,16 +451,11 @@ fn may_name_project(text: &[u8]) -> bool {
 
 /// The key of a path as written, and as it is once links are followed.
 fn spellings(tidied: &Path, resolved: &Path) -> Vec<String> {
-    let mut spellings = vec![path::key(tidied)];
-    if !path::is_same(resolved, tidied) {
-        spellings.push(path::key(resolved));
-    }
-    spellings.retain(|key| !key.is_empty());
-    spellings
+    let other = (!path::is_same(resolved, tidied)).then(|| path::key(resolved));
+    std::iter::once(path::key(tidied)).chain(other).collect()
 }
 
 /// The files in a folder and its folders, up to a bound.
-#[cfg(unix)]
 fn below(folder: &Path) -> Vec<PathBuf> {
     const MOST: usize = 2048;
     let mut files = Vec::new();

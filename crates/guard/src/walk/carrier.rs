@@ -186,7 +186,11 @@ fn option_words(carrier: &Carrier, option: &Field) -> Option<usize> {
 const RUNNERS: &[&str] = &["uv", "poetry", "pipenv", "pdm", "bundle", "mise", "rye", "hatch"];
 
 pub(super) fn verb_of_runner(name: &str, fields: &[Field]) -> Option<usize> {
-    let is_verb = |field: &Field| matches!(field.known(), Some("run" | "exec" | "x"));
+    let is_verb = |field: &Field| matches!(field.known(), Some("run" | "exec" | "x" | "dlx"));
+    // Scripts of others stand where its verb does, and have words of their own.
+    if matches!(name, "bun" | "pnpm" | "yarn") {
+        return fields.get(1).filter(|verb| is_verb(verb)).map(|_| 1);
+    }
     if RUNNERS.contains(&name) { fields.iter().position(is_verb) } else { None }
 }
 

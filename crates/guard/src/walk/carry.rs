@@ -8,6 +8,7 @@ use super::{
         COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, is_cluster,
         verb_of_runner,
     },
+    feed::Split,
     shells::SHELLS,
     streams,
 };
@@ -166,9 +167,10 @@ impl Walker {
             _ => {
                 self.run_written(fields, feed, depth);
                 let program = Program::of(&name);
-                if program::runs_its_input(&name) && is_fed_code(args, feed) {
+                if program::runs_its_input(&name) && (is_fed_code(args, feed) || is_given_code(args)) {
                     self.unclear(format!("an interpreter runs whatever it is fed: {}", show(fields)));
                 }
+                self.run_tasks(&name, depth);
                 self.guess_by(program, &name, fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
                 if self.guesses == 0 || !is_idle(program, fields) {
@@ -260,8 +262,9 @@ impl Walker {
         if command.is_empty() {
             return;
         }
-        let more = feed.arguments().unwrap_or_else(|| vec![Field::unknown()]);
-        match replaced_mark(fields) {
+        let mark = replaced_mark(&own);
+        let more = feed.arguments(splits(&own, mark.is_some())).unwrap_or_else(|| vec![Field::unknown()]);
+        match mark {
             Some(mark) => {
                 for argument in &more {
                     let filled = command.iter().map(|field| filled(field, &mark, argument)).collect();
@@ -335,6 +338,13 @@ fn is_fed_code(args: &[Field], feed: &Feed) -> bool {
     }
 }
 
+/// Whether all of the code in the arguments of an interpreter comes from another command.
+fn is_given_code(args: &[Field]) -> bool {
+    let is_code = |option: &Field| matches!(option.text.as_str(), "-c" | "-e" | "-r" | "--eval");
+    let is_unseen = |code: &Field| code.open() && code.text.is_empty() && code.hollow.is_none();
+    args.windows(2).any(|pair| matches!(pair, [option, code] if is_code(option) && is_unseen(code)))
+}
+
 /// Whether `command` only asks where a program is.
 fn looks_up(fields: &[Field]) -> bool {
     let options = fields.iter().skip(1).map(|field| field.text.as_str()).take_while(|text| text.starts_with('-'));
@@ -389,6 +399,26 @@ fn replaced_mark(fields: &[Field]) -> Option<String> {
         }
     }
     mark.filter(|mark| !mark.is_empty())
+}
+
+/// Where `xargs` takes its input apart.
+fn splits(own: &[Field], replaces: bool) -> Split {
+    let is_zero = |option: &Field| match option.text.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => long == "-null",
+        // What stands behind a letter that takes a value is the value.
+        Some(letters) => {
+            letters.split(|next: char| "adeEiIJlLnPRs".contains(next)).next().is_some_and(|own| own.contains('0'))
+        }
+        None => false,
+    };
+    let separates = |option: &Field| option.text.starts_with("-d") || option.text.starts_with("--delim");
+    if own.iter().any(is_zero) {
+        Split::Nowhere
+    } else if replaces || own.iter().any(separates) {
+        Split::Lines
+    } else {
+        Split::Words
+    }
 }
 
 /// A field in which something stands for the mark.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_shell::{Body, Command, List, Piece, Word};
 
-use super::find::{find_roots, found_below, is_filtered};
+use super::find::{Selection, find_roots, found_below, selection};
 use crate::{
     field::{Expander, FARTHEST, Field, Fields, formatted, literal},
     names::Names,
@@ -23,6 +23,14 @@ pub(super) enum Feed {
     Text(Option<Arc<str>>),
     /// Names of files, one of these or something below it.
     Files(Arc<Fields>),
+}
+
+/// Where text falls apart into arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Split {
+    Words,
+    Lines,
+    Nowhere,
 }
 
 /// How many words of known text are followed.
@@ -51,12 +59,18 @@ impl Feed {
     }
 
     /// The arguments that `xargs` would make of it.
-    pub(super) fn arguments(&self) -> Option<Fields> {
+    pub(super) fn arguments(&self, split: Split) -> Option<Fields> {
         match self {
             Feed::Files(fields) => Some(fields.to_vec()),
             Feed::Text(Some(text)) => {
-                let words: Fields = text.split_whitespace().map(Field::literal).take(MOST_WORDS + 1).collect();
-                (words.len() <= MOST_WORDS && !text.contains(['\'', '"', '\\'])).then_some(words)
+                let words: Vec<&str> = match split {
+                    Split::Words => text.split_whitespace().take(MOST_WORDS + 1).collect(),
+                    Split::Lines => text.lines().map(str::trim_start).take(MOST_WORDS + 1).collect(),
+                    Split::Nowhere => vec![&**text],
+                };
+                // Quotes join words, unless all of the text is one.
+                let joins = split != Split::Nowhere && text.contains(['\'', '"', '\\']);
+                (words.len() <= MOST_WORDS && !joins).then(|| words.into_iter().map(Field::literal).collect())
             }
             _ => None,
         }
@@ -81,6 +95,19 @@ impl<'a> Expander<'a> {
         list.iter().map(move |step| {
             step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, far))
         })
+    }
+
+    /// What a program prints that is given a text to print: `cat <<EOF`.
+    pub(crate) fn known_text(&self, list: &'a List, far: usize) -> Option<String> {
+        let [step] = list.as_slice() else { return None };
+        let [command] = step.pipeline.as_slice() else { return None };
+        if command.redirects.is_empty() || far >= FARTHEST {
+            return None;
+        }
+        match self.output_of(command, Feed::Nothing, far + 1) {
+            Feed::Text(Some(text)) => Some(text.trim_end_matches('\n').to_owned()),
+            _ => None,
+        }
     }
 
     /// Whether all that a list prints is known.
@@ -119,7 +146,8 @@ impl<'a> Expander<'a> {
 
     /// The text of a here-document or a here-string, when it is known.
     pub(super) fn fed_text(&self, word: &'a Word, far: usize) -> Option<String> {
-        if word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_))) {
+        let tilde = matches!(word.first(), Some(Piece::Plain(text)) if text.starts_with('~'));
+        if !tilde && word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_))) {
             return literal(word);
         }
         let ways = self.word(word, far);
@@ -145,22 +173,24 @@ fn output(fields: &[Field], input: Feed) -> Feed {
         "echo" | "printf" => printed(&name, args),
         "ls" | "dir" => Feed::files(listed(args)),
         "find" => {
-            let filtered = is_filtered(args);
-            Feed::files(find_roots(args).iter().map(|root| found_below(root, filtered)).collect())
+            let selection = selection(args);
+            Feed::files(find_roots(args).iter().map(|root| found_below(root, &selection)).collect())
         }
         "grep" | "egrep" | "rg" | "ag" if args.iter().any(|arg| is_listing(&arg.text)) => {
-            let roots: Fields = args.iter().filter(|arg| !arg.text.starts_with('-')).skip(1).cloned().collect();
+            // Without a pattern it lists all files.
+            let pattern = usize::from(!args.iter().any(|arg| arg.text == "--files"));
+            let roots: Fields = args.iter().filter(|arg| !arg.text.starts_with('-')).skip(pattern).cloned().collect();
             let here = vec![Field::literal(".")];
             let roots = if roots.is_empty() { here } else { roots };
-            Feed::files(roots.iter().map(|root| found_below(root, true)).collect())
+            Feed::files(roots.iter().map(|root| found_below(root, &Selection::Some)).collect())
         }
         // What it tracks is in the folder where it runs.
         "git" if args.first().is_some_and(|verb| matches!(verb.text.as_str(), "ls-files" | "diff" | "status")) => {
-            Feed::files(vec![found_below(&Field::literal("."), true)])
+            Feed::files(vec![found_below(&Field::literal("."), &Selection::Some)])
         }
         // Filters pass on some of what they get.
         _ if Program::of(&name).only_reads => match input {
-            Feed::Files(fields) => Feed::files(fields.iter().map(|field| found_below(field, true)).collect()),
+            Feed::Files(fields) => Feed::files(fields.iter().map(some_of).collect()),
             _ => Feed::Pipe,
         },
         _ => Feed::Pipe,
@@ -192,9 +222,15 @@ fn has_escape(text: &str) -> bool {
     text.split('\\').skip(1).any(|behind| behind.is_empty() || behind.starts_with(means))
 }
 
-/// The files that `ls` lists: those that it is given, or what is in them.
+/// Some of what a field names.
+fn some_of(field: &Field) -> Field {
+    if field.open() { field.clone() } else { found_below(field, &Selection::Some) }
+}
+
+/// The files that `ls` lists: those that it is given, or what is in them, and then by their bare names.
 fn listed(args: &[Field]) -> Fields {
+    let bare = found_below(&Field::literal("."), &Selection::All);
     let named = args.iter().filter(|arg| !arg.text.starts_with('-'));
-    let listed: Fields = named.map(|arg| if arg.glob { arg.clone() } else { found_below(arg, false) }).collect();
-    if listed.is_empty() { vec![found_below(&Field::literal("."), false)] } else { listed }
+    let listed = named.map(|arg| if arg.glob { arg.clone() } else { found_below(arg, &Selection::All) });
+    std::iter::once(bare).chain(listed).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{Feed, Walker, carry::fill};
 use crate::{
-    field::{Field, Fields},
+    field::{Field, Fields, is_pattern},
     path,
     program::Program,
 };
@@ -37,7 +37,7 @@ impl Walker {
     /// The commands it runs on what it finds below its roots.
     pub(super) fn find(&mut self, name: &str, fields: &[Field], depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
-        let (roots, filtered) = if name == "find" { (find_roots(args), is_filtered(args)) } else { fd_roots(args) };
+        let (roots, selection) = if name == "find" { (find_roots(args), selection(args)) } else { fd_roots(args) };
         for command in commands(args) {
             for root in &roots {
                 let mut command = command.to_vec();
@@ -47,7 +47,7 @@ impl Walker {
                 }
                 for field in &mut command {
                     if field.text == "{}" {
-                        *field = found_below(root, filtered);
+                        *field = found_below(root, &selection);
                     } else {
                         fill(field, "{}");
                     }
@@ -95,7 +95,7 @@ pub(crate) fn find_roots(args: &[Field]) -> Fields {
 }
 
 /// The folders `fd` starts from, and whether it finds only some of what is in them.
-fn fd_roots(args: &[Field]) -> (Fields, bool) {
+fn fd_roots(args: &[Field]) -> (Fields, Selection) {
     const VALUED: &[&str] = &[
         "-t",
         "-e",
@@ -130,17 +130,49 @@ fn fd_roots(args: &[Field]) -> (Fields, bool) {
     }
     let all = plain.first().is_none_or(|pattern| matches!(pattern.text.as_str(), "" | "." | ".*" | "*"));
     let roots: Fields = plain.into_iter().skip(1).collect();
-    (if roots.is_empty() { vec![Field::literal(".")] } else { roots }, filtered || !all)
+    let selection = if filtered || !all { Selection::Some } else { Selection::All };
+    (if roots.is_empty() { vec![Field::literal(".")] } else { roots }, selection)
+}
+
+/// How much of what is below its roots a search finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    Some,
+    /// What has a name that fits this pattern.
+    Named(String),
+}
+
+/// What the tests of a `find` leave.
+pub(crate) fn selection(args: &[Field]) -> Selection {
+    if !is_filtered(args) {
+        return Selection::All;
+    }
+    let is_test = |arg: &Field| matches!(arg.text.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename");
+    let mut tests = args.windows(2).filter(|pair| pair.first().is_some_and(is_test));
+    match (tests.next(), tests.next()) {
+        (Some([test, pattern]), None)
+            if test.text.ends_with("name") && !test.text.contains("whole") && !pattern.open() =>
+        {
+            Selection::Named(pattern.text.clone())
+        }
+        _ => Selection::Some,
+    }
 }
 
 /// Something below a root: everything, or nobody knows what.
-pub(crate) fn found_below(root: &Field, filtered: bool) -> Field {
+pub(crate) fn found_below(root: &Field, selection: &Selection) -> Field {
     let text = root.text.trim_end_matches('/');
-    if root.open() || filtered {
-        let text = text.trim_end_matches('*').trim_end_matches('/');
-        return Field { text: format!("{text}/"), tail: Some(String::new()), glob: root.glob, hollow: None };
+    if !root.open() && *selection == Selection::All {
+        return Field { text: format!("{text}/*"), glob: true, listed: true, ..Field::default() };
     }
-    Field { text: format!("{text}/*"), glob: true, ..Field::default() }
+    let folder = text.trim_end_matches('*').trim_end_matches('/');
+    let tail = match selection {
+        Selection::Named(name) => format!("/{name}"),
+        _ => String::new(),
+    };
+    let glob = is_pattern(folder) || is_pattern(&tail);
+    Field { text: format!("{folder}/"), tail: Some(tail), glob, hollow: None, listed: true }
 }
 
 /// What a `find` changes: things below its roots that pass its tests.

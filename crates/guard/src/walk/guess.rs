@@ -74,7 +74,9 @@ impl Walker {
             (_, said) => (fields, said == Some(Behind::Names)),
         };
         // Most arguments are neither lines nor names of programs that do harm.
-        let may_run = |field: &Field| is_line(&field.text) || does_harm(&path::base_name(&field.text));
+        let may_run = |field: &Field| {
+            is_line(&field.text) || field.text.starts_with('[') || does_harm(&path::base_name(&field.text))
+        };
         if !matches!(feed, Feed::Text(Some(_))) && !fields.iter().skip(1).any(may_run) {
             return;
         }
@@ -140,6 +142,12 @@ impl Walker {
 
     /// An argument that holds a command line, perhaps behind an option's name.
     fn guess_argument(&mut self, text: &str, depth: usize) {
+        // A list of words: `["rm", "-rf", "/"]`.
+        if text.starts_with('[')
+            && let Ok(words) = serde_json::from_str::<Vec<String>>(text)
+        {
+            self.run(words.into_iter().map(Field::literal).collect(), &Feed::Nothing, depth + 1);
+        }
         if !is_line(text) {
             return;
         }
@@ -161,6 +169,11 @@ impl Walker {
         for line in marked_lines(text) {
             self.guess_text(line, depth);
         }
+        // Keys as programs write them that type for others.
+        if ["\\n", "\\r", "^M"].iter().any(|key| text.ends_with(key)) {
+            let typed = text.trim_end_matches("^M").trim_end_matches("\\n").trim_end_matches("\\r");
+            self.guess_text(typed, depth);
+        }
     }
 
     /// A value that a program may run.
@@ -179,6 +192,8 @@ impl Walker {
             let names = declares || text.starts_with("--") || text.starts_with("-o") || before == "-o";
             let value = match text.split_once('=') {
                 Some((name, value)) if names && is_run_name(name) => Some(value),
+                // The pager of `git grep`.
+                None if text.starts_with("-O") && program == "git" => text.get(2..),
                 None if text.starts_with("--") && is_run_name(text) => {
                     fields.get(at + 1).map(|value| value.text.as_str())
                 }
@@ -253,6 +268,11 @@ impl Walker {
             }
             self.tails.clone_from(&tails);
             tails.push(rest.len());
+            // Some put a mark between a program and its arguments: `--exec rm -- -rf /`.
+            if rest.get(1).is_some_and(|mark| mark.text == "--") {
+                let words = rest.iter().take(1).chain(rest.iter().skip(2)).cloned().collect();
+                self.run(words, feed, depth + 1);
+            }
             self.run(rest, feed, depth + 1);
             (self.place, self.guesses) = (place, guesses);
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Word, bare};
+use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Word, bare};
 
 use super::{
     Deed, Feed, Walker,
     guess::{is_inert, is_inert_word, is_run_name, varies_inertly},
 };
-use crate::field::{Expander, Outer, Place, Variables, literal};
+use crate::field::{Expander, Field, Outer, Place, Variables, literal};
 
 /// One script being walked.
 pub(super) struct Scene<'w, 'a> {
@@ -60,73 +60,22 @@ impl<'a> Scene<'_, 'a> {
             self.redirect(redirect, &mut feed, depth);
         }
         match &command.body {
-            Body::Simple { assigns, words } => {
-                for assign in assigns {
-                    let values = assign.value.iter().chain(&assign.others);
-                    if self.variables.evaluates {
-                        values.clone().for_each(|word| self.evaluated(word, depth));
-                    }
-                    self.substitutions(values, depth);
-                    // Programs run what some variables hold: an editor, a pager, a prompt.
-                    let runs = !words.is_empty() || is_run_name(&assign.name);
-                    if let Some(text) = assign.value.as_ref().filter(|_| runs).and_then(|word| literal(word)) {
-                        self.walker.guess_value(&text, depth);
-                    }
-                }
-                self.substitutions(words, depth);
-                let values = assigns.iter().filter_map(|assign| assign.value.as_ref());
-                for list in values.chain(words).flat_map(|word| word.iter()).filter_map(process) {
-                    self.handed(words, list, depth);
-                }
-                if self.variables.evaluates {
-                    for word in words {
-                        self.subscripts(word, depth);
-                    }
-                }
-                if let [word] = words.as_slice()
-                    && literal(word).as_deref() == Some("exec")
-                {
-                    self.walker.stdin = Some(feed.clone());
-                }
-                self.keep_written(command, words, &feed);
-                let expander = self.expander(&feed);
-                let mut ways = if self.walker.aliases.is_empty() && varies_inertly(words) {
-                    expander.distinct_words(words, is_inert_word)
-                } else {
-                    expander.words(words)
-                };
-                if ways.len() == 1
-                    && let Some(fields) = ways.pop()
-                {
-                    return self.walker.run(fields.into(), &feed, depth + 1);
-                }
-                let place = self.walker.place.clone();
-                let mut reached: Option<Place> = None;
-                for (at, fields) in ways.into_iter().enumerate() {
-                    // The first stands for all that do no more than it does.
-                    if at > 0 && self.walker.aliases.is_empty() && is_inert(&fields) {
-                        continue;
-                    }
-                    self.walker.place = place.clone();
-                    self.walker.run(fields.into(), &feed, depth + 1);
-                    match &mut reached {
-                        None => reached = Some(self.walker.place.clone()),
-                        Some(reached) => reached.add(&self.walker.place),
-                    }
-                }
-                self.walker.place = reached.unwrap_or(place);
-            }
-            Body::Branches { words, lists, .. } => {
+            Body::Simple { assigns, words } => self.simple(command, assigns, words, &feed, depth),
+            Body::Branches { words, lists, repeats } => {
                 self.substitutions(words, depth);
                 if lists.is_empty() {
                     for word in words {
                         self.subscripts(word, depth);
                     }
                 }
-                let mut seen = self.walker.place.clone();
+                let place = self.walker.place.clone();
+                let mut seen = place.clone();
                 for list in lists {
                     self.list(list, &feed, depth + 1);
                     seen.add(&self.walker.place);
+                }
+                if *repeats {
+                    seen.repeat_since(&place);
                 }
                 self.walker.place = seen;
             }
@@ -140,9 +89,7 @@ impl<'a> Scene<'_, 'a> {
                 // What the body does to the folder holds for its next round.
                 let place = self.walker.place.clone();
                 self.list(list, &feed, depth + 1);
-                if self.walker.place != place {
-                    self.walker.place.lost = true;
-                }
+                self.walker.place.repeat_since(&place);
             }
             Body::Function { name, body } => {
                 if multiplies(name, body) {
@@ -152,6 +99,64 @@ impl<'a> Scene<'_, 'a> {
                 self.command(body, &Feed::Pipe, depth + 1);
             }
         }
+    }
+
+    /// A command that is assignments and words.
+    fn simple(&mut self, command: &'a Command, assigns: &'a [Assign], words: &'a [Word], feed: &Feed, depth: usize) {
+        for assign in assigns {
+            let values = assign.value.iter().chain(&assign.others);
+            if self.variables.evaluates {
+                values.clone().for_each(|word| self.evaluated(word, depth));
+            }
+            self.substitutions(values, depth);
+            // Programs run what some variables hold: an editor, a pager, a prompt.
+            let runs = !words.is_empty() || is_run_name(&assign.name);
+            if let Some(text) = assign.value.as_ref().filter(|_| runs).and_then(|word| literal(word)) {
+                self.walker.guess_value(&text, depth);
+            }
+        }
+        self.substitutions(words, depth);
+        let values = assigns.iter().filter_map(|assign| assign.value.as_ref());
+        for list in values.chain(words).flat_map(|word| word.iter()).filter_map(process) {
+            self.handed(words, list, depth);
+        }
+        if self.variables.evaluates {
+            for word in words {
+                self.subscripts(word, depth);
+            }
+        }
+        if let [word] = words
+            && literal(word).as_deref() == Some("exec")
+        {
+            self.walker.stdin = Some(feed.clone());
+        }
+        self.keep_written(command, words, feed);
+        let expander = self.expander(feed);
+        let mut ways = if self.walker.aliases.is_empty() && varies_inertly(words) {
+            expander.distinct_words(words, is_inert_word)
+        } else {
+            expander.words(words)
+        };
+        if ways.len() == 1
+            && let Some(fields) = ways.pop()
+        {
+            return self.walker.run(fields.into(), feed, depth + 1);
+        }
+        let place = self.walker.place.clone();
+        let mut reached: Option<Place> = None;
+        for (at, fields) in ways.into_iter().enumerate() {
+            // The first stands for all that do no more than it does.
+            if at > 0 && self.walker.aliases.is_empty() && is_inert(&fields) {
+                continue;
+            }
+            self.walker.place = place.clone();
+            self.walker.run(fields.into(), feed, depth + 1);
+            match &mut reached {
+                None => reached = Some(self.walker.place.clone()),
+                Some(reached) => reached.add(&self.walker.place),
+            }
+        }
+        self.walker.place = reached.unwrap_or(place);
     }
 
     pub(super) fn expander<'s>(&'s self, feed: &'s Feed) -> Expander<'s>
@@ -205,15 +210,17 @@ impl<'a> Scene<'_, 'a> {
             | Redirect::Read { file: word, writes: true, .. }
             | Redirect::Duplicate { target: word, writes: true, .. } => {
                 self.substitutions([word], depth);
-                for fields in self.expander(&feed.clone()).word(word, 0) {
-                    for target in fields {
-                        let place = self.walker.place.clone();
-                        self.walker.push(Deed::Write { target, place });
-                    }
+                for target in self.files(word, feed) {
+                    let place = self.walker.place.clone();
+                    self.walker.push(Deed::Write { target, place });
                 }
             }
             Redirect::Read { file, input: true, .. } => {
                 self.substitutions([file], depth);
+                for read in self.files(file, feed) {
+                    let place = self.walker.place.clone();
+                    self.walker.push(Deed::Read { file: read, place });
+                }
                 match bare(file) {
                     // The same input by another name.
                     Some(file) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
@@ -237,6 +244,11 @@ impl<'a> Scene<'_, 'a> {
             }
             Redirect::Read { file: word, .. } => self.substitutions([word], depth),
         }
+    }
+
+    /// The files that the word of a redirection may name.
+    fn files(&self, word: &'a Word, feed: &Feed) -> Vec<Field> {
+        self.expander(feed).word(word, 0).into_iter().flatten().collect()
     }
 
     /// Walks every `$(…)`, `<(…)` and the like inside these words.

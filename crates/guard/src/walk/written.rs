@@ -10,6 +10,18 @@ use crate::{
     path,
 };
 
+/// Programs that take what they run from files in the working folder.
+const TASKS: &[(&str, &[&str])] = &[
+    ("bun", &["package.json"]),
+    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("make", &["GNUmakefile", "makefile", "Makefile"]),
+    ("npm", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("rake", &["Rakefile", "rakefile"]),
+    ("yarn", &["package.json"]),
+];
+
 impl<'a> Scene<'_, 'a> {
     /// Keeps what a command is known to write into files: `cat > x.sh <<EOF`, `tee x.sh`, `echo … > x.sh`.
     pub(super) fn keep_written(&mut self, command: &'a Command, words: &'a [Word], feed: &Feed) {
@@ -50,6 +62,18 @@ impl Walker {
         }
         let mut folders = self.place.folders.iter();
         folders.find_map(|folder| self.written.get(&path::join(folder, &file.text))).map(Arc::clone)
+    }
+
+    /// What a script has written into the file from which a program takes its tasks.
+    pub(super) fn run_tasks(&mut self, name: &str, depth: usize) {
+        let Some((_, files)) = TASKS.iter().find(|(program, _)| *program == name).filter(|_| !self.written.is_empty())
+        else {
+            return;
+        };
+        let texts: Vec<_> = files.iter().filter_map(|file| self.written_text(&Field::literal(*file))).collect();
+        for text in texts {
+            self.guess_file(&vec![Field::literal(name)].into(), &Feed::Text(Some(text)), depth + 1);
+        }
     }
 
     /// Runs what was written into the file that comes first, with the words behind it as its arguments.

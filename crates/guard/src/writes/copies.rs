@@ -14,7 +14,7 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
     } else {
         folder = None;
     }
-    let is_folder = folder.is_some();
+    let named_folder = folder.is_some();
     let Some(destination) = folder.or_else(|| (plain.len() > 1).then(|| plain.pop()).flatten()) else {
         // `ln TARGET` alone makes a link here, under the same name.
         return each(plain.iter().map(|source| inside(&Field::literal("."), source)), Touch::Content);
@@ -52,6 +52,8 @@ pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
         }
         touches.push(Touch::Content(name));
     }
+    // What is written with a slash is a folder, and only gets something new.
+    let is_folder = named_folder || (destination.text.ends_with('/') && !deep && !links);
     if replaces {
         touches.push(Touch::Whole(destination));
     } else if !is_folder {
@@ -69,5 +71,5 @@ pub(super) fn inside(folder: &Field, source: &Field) -> Field {
     }
     let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
     let text = if folder.text.starts_with('/') && !text.starts_with('/') { format!("/{text}") } else { text };
-    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob, hollow: None }
+    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob, ..Field::default() }
 }

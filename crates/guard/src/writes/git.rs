@@ -9,6 +9,8 @@ use crate::{
     walk::Run,
 };
 
+pub use settings::harmful_git_settings;
+
 /// The folders that `git` is told to work in.
 pub(crate) fn git_folders(args: &[Field]) -> Fields {
     let mut folders = Fields::new();
@@ -78,7 +80,7 @@ fn by_verb(run: &Run) -> Vec<Touch> {
         Some("config") => settings::touches(run, &rest),
         // Only the index changes.
         Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
-        Some("mv" | "rm") => each(rest, Touch::Whole),
+        Some("mv" | "rm" | "clean") => each(rest, Touch::Whole),
         Some("stash") if rest.first().is_some_and(|verb| verb.text == "push") => {
             each(rest.into_iter().skip(1), Touch::Content)
         }

@@ -10,9 +10,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
 };
 
-use ollm_guard::{Shelter, destructive, tampering};
+use ollm_guard::{Lock, Shelter, destructive, tampering};
+use ollm_process::{BoxMeans, BoxRules, Children, Job, Limits, ProcessBox};
 use ollm_protocol::{Event, EventKind, Flow};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
@@ -97,15 +100,37 @@ impl Home {
             ("cwd", self.project().to_str().unwrap().into()),
         ];
         let event = Event::new(EventKind::BeforeTool, data);
-        let shelter = Shelter {
+        let first = destructive(&event, &self.project(), Some(&self.path())).flow;
+        first.max(tampering(&event, &self.shelter()).flow)
+    }
+
+    fn shelter(&self) -> Shelter {
+        Shelter {
             home: Some(self.path()),
             ollm_home: self.path().join(".ollm"),
             projects: vec![self.project()],
             cwd: self.project(),
             ..Shelter::default()
-        };
-        let first = destructive(&event, &self.project(), Some(&self.path())).flow;
-        first.max(tampering(&event, &shelter).flow)
+        }
+    }
+
+    /// A box for what is protected now; nothing where the kernel allows none.
+    fn process_box(&self) -> Option<ProcessBox> {
+        let locked = self.shelter().protected().into_iter().filter(|one| one.lock == Lock::Locked);
+        let rules = BoxRules { read_only: locked.map(|one| one.path).collect(), ..BoxRules::default() };
+        ProcessBox::new(BoxMeans::Namespaces, &rules).ok()
+    }
+
+    fn execute_in(&self, process_box: ProcessBox, shell: &str, command: &str) {
+        let bin = self.folder.path().join("bin");
+        Children::new().run(Job {
+            args: vec!["-c".into(), command.into()],
+            env: vec![("PATH".into(), bin.clone().into()), ("HOME".into(), self.path().into())],
+            cwd: Some(self.project()),
+            limits: Limits { timeout: Duration::from_secs(3), ..Limits::default() },
+            process_box: Some(Arc::new(process_box)),
+            ..Job::new(bin.join(shell))
+        });
     }
 
     fn execute(&self, shell: &str, command: &str) {
@@ -218,6 +243,28 @@ fn what_a_shell_destroys_was_refused_or_asked_about() {
             home.restore();
             prop_assert!(lost.is_none(), "{shell} destroyed {lost:?} with {command}");
         }
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
+fn in_a_box_no_command_changes_what_is_protected_whatever_a_guard_would_say() {
+    let home = Home::new();
+    if home.process_box().is_none() {
+        return eprintln!("skipped: this kernel allows no box");
+    }
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = TestRunner::new(config).run(&destruction(), |command| {
+        let Some(process_box) = home.process_box() else { return Ok(()) };
+        home.execute_in(process_box, "bash", &command);
+        let protected = [".ollm/config.yaml", ".ollm/hooks/guard.json"].map(|name| home.path().join(name));
+        let lost = protected.iter().find(|file| fs::read(file).ok().as_deref() != Some(b"precious")).cloned();
+        home.restore();
+        prop_assert!(lost.is_none(), "{lost:?} is lost by {command}");
         Ok(())
     });
     if let Err(failure) = outcome {

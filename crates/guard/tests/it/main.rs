@@ -5,6 +5,7 @@ mod classes;
 mod commands;
 mod deceit;
 mod deeds;
+mod escapes;
 #[cfg(unix)]
 mod executed;
 mod hidden;

@@ -254,6 +254,45 @@ fn property_37_a_call_reaches_its_server_and_its_answer_or_failure_comes_back() 
 }
 
 #[test]
+fn property_24_tools_of_live_servers_coexist_and_each_answers_for_its_own() {
+    let tools = prop::collection::btree_set("[a-z]{1,6}", 1..4);
+    let servers = prop::collection::btree_map("[a-z]{1,4}", tools, 2..4);
+    check(&servers, |fleet, servers| {
+        for (name, tools) in &servers {
+            let listed: Vec<Value> = tools.iter().map(|tool| json!({"name": tool, "inputSchema": {}})).collect();
+            fleet.add(ReadyServer { name: name.clone(), ..small(&listed.into(), &[], &[]) }, known());
+        }
+        for name in servers.keys() {
+            fleet.start(name).unwrap();
+        }
+        let offered = |name: &String| -> BTreeSet<String> {
+            let tools = fleet.server(name).unwrap().tools();
+            tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let processes: BTreeSet<u32> =
+            servers.keys().map(|name| fleet.server(name).unwrap().status().process.unwrap()).collect();
+        prop_assert_eq!(processes.len(), servers.len(), "each is a process of its own");
+        for (name, tools) in &servers {
+            prop_assert_eq!(&offered(name), tools);
+            let first = tools.first().unwrap();
+            let answer = fleet.call(name, tool(first, json!({}))).unwrap().wait().unwrap();
+            prop_assert_eq!(&answer["structuredContent"]["number"], &json!(1.5));
+        }
+        // One that goes takes only its own tools along.
+        let (gone, stay) = (servers.keys().next().unwrap(), servers.keys().skip(1));
+        fleet.stop(gone).unwrap();
+        prop_assert_eq!(offered(gone), BTreeSet::new());
+        for name in stay {
+            prop_assert_eq!(&offered(name), &servers[name]);
+        }
+        for name in servers.keys() {
+            fleet.remove(name).unwrap();
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn property_38_progress_and_structured_results_come_through() {
     let steps = prop::collection::vec("[a-z ]{0,10}", 0..6);
     check_with(&started("normal"), &(steps, any_object()), |fleet, (steps, structured)| {

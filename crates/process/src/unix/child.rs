@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -10,7 +11,7 @@ use rustix::process::Signal;
 
 use super::leader::Leader;
 use super::pipes::Streams;
-use crate::{End, Job, Limits, Outcome, Stream};
+use crate::{End, Job, Limits, Outcome, ProcessBox, Stream};
 
 /// How long an interrupted job may take to end by itself, where its own grace is not shorter.
 const PARTING: Duration = Duration::from_millis(200);
@@ -36,6 +37,8 @@ pub(super) struct Child {
     /// Until when only the exit is waited for.
     quiet: Option<Instant>,
     state: ChildState,
+    /// What its box has outside of the kernel lasts as long as the program does.
+    _process_box: Option<Arc<ProcessBox>>,
 }
 
 /// What we wait for, until when.
@@ -74,6 +77,7 @@ impl Child {
             started,
             quiet: None,
             state: ChildState::Running { deadline: after(started, job.limits.timeout) },
+            _process_box: job.process_box.take(),
         };
         child.feed();
         if child.stdin.is_none() && child.leader.pidfd.is_some() {

@@ -19,6 +19,13 @@
 #![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
 
 mod adopted;
+mod attached;
+mod box_enter;
+mod box_filter;
+mod box_landlock;
+mod box_mounts;
+mod box_namespace;
+mod box_plan;
 mod clear_cmdline;
 #[cfg(target_env = "gnu")]
 mod entry;
@@ -32,12 +39,14 @@ mod kill_marked;
 mod mark;
 mod memory;
 mod orphans;
+mod platform_box;
 mod reaper;
 mod reaper_main;
 mod reaper_protocol;
 mod release_memory;
 mod signals;
 mod spawn;
+mod vfork;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -51,12 +60,14 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(crate) use self::adopted::adopt_from_first_start;
 pub(super) use self::adopted::{kill_adopted, reap_adopted};
+pub(super) use self::attached::{PassedSignals, await_end};
 #[cfg(target_env = "gnu")]
 pub use self::entry::run_program;
 pub(super) use self::guard::{Guard, Slot, idle_guards};
 pub(super) use self::guard_process::GuardMemory;
 pub(super) use self::held_signals::HeldSignals;
 pub(super) use self::mark::VARIABLE as MARK_VARIABLE;
+pub(crate) use self::platform_box::PlatformBox;
 pub(super) use self::reaper::Reaper;
 pub use self::signals::PipeShield;
 pub(super) use self::signals::let_signals_through;

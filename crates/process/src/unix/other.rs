@@ -1,6 +1,6 @@
 //! What Unix systems other than Linux have to offer: the standard library's spawn, in a group of its own.
 //!
-//! Untested. Not provided: guard, the mark by which descendants are found, parent-death signal, resource limits, adoption of descendants, signals held back, and a
+//! Untested. Not provided: guard, boxes, the mark by which descendants are found, parent-death signal, resource limits, adoption of descendants, signals held back, and a
 //! signal set-up reset beyond what the standard library does. Files are only kept from the program by their own
 //! close-on-exec flag.
 
@@ -18,7 +18,14 @@ use rustix::process::{Pid, Signal};
 use super::Started;
 use super::leader::Leader;
 use super::pipes::Pipes;
-use crate::{End, Job, Stage};
+use crate::{BoxMeans, BoxRules, End, Job, Stage};
+
+/// Stands for what the guard of the Linux twin begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardMemory {
+    Own,
+    Shared,
+}
 
 /// The variable by which the guard of the Linux twin finds descendants.
 pub(super) const MARK_VARIABLE: &str = "OLLM_LIFELINE";
@@ -151,6 +158,45 @@ impl HeldSignals {
     }
 }
 
+/// No signal is passed on: one that ends us leaves the program to itself.
+#[derive(Debug)]
+pub(super) struct PassedSignals;
+
+impl PassedSignals {
+    pub(super) fn hold() -> Self {
+        Self
+    }
+}
+
+/// Waits for the end of a program.
+pub(super) fn await_end(mut leader: Leader, _: &PassedSignals) -> End {
+    const ASKING: Duration = Duration::from_millis(20);
+    loop {
+        if let Some(end) = leader.reap() {
+            return end;
+        }
+        leader.await_exit(ASKING);
+    }
+}
+
+/// This system has no box.
+#[derive(Debug)]
+pub(crate) enum PlatformBox {}
+
+impl PlatformBox {
+    pub(crate) fn new(_: BoxMeans, _: &BoxRules) -> Result<(Self, Vec<String>), String> {
+        Err("this system has neither namespaces nor Landlock".to_owned())
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
+        match *self {}
+    }
+}
+
 /// Starts programs through the standard library.
 #[derive(Debug)]
 pub(super) struct Launcher;
@@ -162,28 +208,41 @@ impl Launcher {
 
     /// Starts the program of a job as the leader of a new group.
     pub(super) fn launch(&self, job: &Job, pipes: &Pipes, _: &Arc<Guard>) -> Started<Leader> {
-        if job.limits.bounds_resources() {
-            return Err((Stage::Limits, io::ErrorKind::Unsupported.into()));
-        }
-        if !job.program.is_absolute() {
-            return Err((Stage::Arguments, io::ErrorKind::InvalidInput.into()));
-        }
-        let mut command = Command::new(&job.program);
-        command.args(&job.args).env_clear().envs(job.environment());
-        command.arg0(job.arg0.as_ref().unwrap_or(&job.program.clone().into_os_string()));
+        let mut command = command(job)?;
         command.process_group(0);
-        if let Some(cwd) = &job.cwd {
-            cwd.metadata().map_err(|error| (Stage::Chdir, error))?;
-            command.current_dir(cwd);
-        }
         command
             .stdin(stdio(&pipes.theirs.stdin)?)
             .stdout(stdio(&pipes.theirs.stdout)?)
             .stderr(stdio(&pipes.theirs.stderr)?);
-        let child = command.spawn().map_err(|error| (Stage::Exec, error))?;
-        let pid = Pid::from_child(&child);
-        Ok(Leader { pid, pidfd: None, gone: false, slot: Some(Slot) })
+        started(command)
     }
+
+    /// Starts the program of a job in our own group, on our own streams and terminal.
+    pub(super) fn attach(&self, job: &Job, _: &Arc<Guard>) -> Started<Leader> {
+        started(command(job)?)
+    }
+}
+
+fn command(job: &Job) -> Started<Command> {
+    if job.limits.bounds_resources() {
+        return Err((Stage::Limits, io::ErrorKind::Unsupported.into()));
+    }
+    if !job.program.is_absolute() {
+        return Err((Stage::Arguments, io::ErrorKind::InvalidInput.into()));
+    }
+    let mut command = Command::new(&job.program);
+    command.args(&job.args).env_clear().envs(job.environment());
+    command.arg0(job.arg0.as_ref().unwrap_or(&job.program.clone().into_os_string()));
+    if let Some(cwd) = &job.cwd {
+        cwd.metadata().map_err(|error| (Stage::Chdir, error))?;
+        command.current_dir(cwd);
+    }
+    Ok(command)
+}
+
+fn started(mut command: Command) -> Started<Leader> {
+    let child = command.spawn().map_err(|error| (Stage::Exec, error))?;
+    Ok(Leader { pid: Pid::from_child(&child), pidfd: None, gone: false, slot: Some(Slot) })
 }
 
 fn stdio(end: &OwnedFd) -> Result<Stdio, (Stage, io::Error)> {

@@ -4,11 +4,12 @@
 //! [`Resident::stop`] is the whole ladder for one that can wait here.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::pipes::Streams;
 use super::platform::Reaper;
-use crate::End;
+use crate::{End, Job, ProcessBox};
 
 /// How often a program whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(5);
@@ -37,11 +38,13 @@ pub struct Resident {
     reaper: Reaper,
     streams: Option<Streams>,
     grace: Duration,
+    /// What its box has outside of the kernel lasts as long as the program does.
+    _process_box: Option<Arc<ProcessBox>>,
 }
 
 impl Resident {
-    pub(super) fn new(reaper: Reaper, streams: Streams, grace: Duration) -> Self {
-        Self { reaper, streams: Some(streams), grace }
+    pub(super) fn new(reaper: Reaper, streams: Streams, job: &Job) -> Self {
+        Self { reaper, streams: Some(streams), grace: job.limits.grace, _process_box: job.process_box.clone() }
     }
 
     /// The number of the process, which is that of its group too.

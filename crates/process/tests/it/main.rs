@@ -1,8 +1,9 @@
 //! Real programs, run through the public interface.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests as well")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests are tests as well")]
 
+mod boxes;
 mod death;
 mod ends;
 mod escape;

@@ -124,6 +124,8 @@ pub enum Pick {
     Mcp,
     /// Those that the agent marks by a field with this word.
     Marked(&'static str, &'static str),
+    /// Those that come with this field on the wire; none is written so.
+    Shaped(&'static str),
 }
 
 /// A field on the wire and the canonical one that it carries; a dot leads one level down.
@@ -169,6 +171,8 @@ pub enum McpName {
     Colon,
     /// `SERVER__TOOL`.
     Bare,
+    /// One tool of this name for all of them; `server_name` and `tool_name` are among its arguments.
+    Arguments(&'static str),
     /// Like any other tool.
     Opaque,
 }

@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, by_spelling, kind_of, line,
-    object, request_object, schema, take_text,
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, RPC, Reply, Request, answer, by_spelling, kind_of,
+    line, object, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::json::scan;
@@ -69,6 +69,10 @@ impl Dialect for Ollm {
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
         let mut wire = request_object(bytes)?;
+        // A whole request of that dialect says itself what it is.
+        if wire.contains_key("jsonrpc") && !wire.contains_key("event") {
+            return RPC.read_event(bytes);
+        }
         let name = take_text(&mut wire, "event")?;
         let data = wire.shift_remove("data").or_else(|| wire.shift_remove("context")).unwrap_or_default();
         let mut event = Event::from_loose(EventKind::Custom, data);

@@ -41,6 +41,9 @@ impl Dialect for Rpc {
 
     fn write_event(&self, event: &Event, _hook: &Addressee<'_>) -> Vec<u8> {
         let mut data = event.data.clone();
+        if event.kind.is_file() {
+            swap_path(&mut data, "absolutePath", "path");
+        }
         let context = CONTEXT.iter().filter_map(|field| Some(((*field).to_owned(), data.shift_remove(*field)?)));
         let context: Map<String, Value> = context.collect();
         let mut wire = object([("type", self.spell(event.kind).into())]);
@@ -87,7 +90,6 @@ impl Dialect for Rpc {
         let name = take_text(&mut event, "type")?;
         let mut data = take_object(&mut event, "data")?;
         let kind = kind_of(&name, &mut data)?;
-        let kind = self.canonical(kind, &mut data);
         if let Some(timestamp) = event.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
             data.insert("timestamp".to_owned(), timestamp.into());
         }
@@ -97,17 +99,10 @@ impl Dialect for Rpc {
                 data.insert((*field).to_owned(), value);
             }
         }
-        Ok(Request { id, ..Request::new(Event::from_loose(kind, data.into())) })
-    }
-
-    fn canonical(&self, kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
         if kind.is_file() {
-            if data.get("changes").is_some_and(Value::is_string) {
-                rename(data, "changes", "diff");
-            }
-            rename(data, "changeInfo", "changes");
+            swap_path(&mut data, "path", "absolutePath");
         }
-        kind
+        Ok(Request { id, ..Request::new(Event::from_loose(kind, data.into())) })
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
@@ -147,6 +142,18 @@ impl Dialect for Rpc {
             "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
         });
         schema::answer(self, kind, body)
+    }
+}
+
+/// Requests name a file by its path in the project, our events by its whole path: where `path` is what the file has under
+/// one name, it becomes what the file has under the other.
+fn swap_path(data: &mut Map<String, Value>, from: &str, to: &str) {
+    let Some(file) = data.get("file") else { return };
+    if let (Some(was), Some(path)) = (file.get(from), file.get(to))
+        && data.get("path") == Some(was)
+    {
+        let path = path.clone();
+        data.insert("path".to_owned(), path);
     }
 }
 

@@ -73,6 +73,9 @@ pub enum HookError {
     /// A required service that is no address.
     #[error("service `{0}` is no address; write it as host:port, as in \"127.0.0.1:11434\"")]
     Service(String),
+    /// Permissions where there is no process to hold to them, or none that we start.
+    #[error("`permissions` cannot be held here: {0}")]
+    Permissions(&'static str),
     /// A timeout that is no time.
     #[error("timeout {0} is not a positive time")]
     Timeout(String),
@@ -101,6 +104,7 @@ impl HookError {
             HookError::Pattern(_) => "filePatterns",
             HookError::NeverRuns(_) => "rateLimit",
             HookError::Service(_) => "requires",
+            HookError::Permissions(_) => "permissions",
             HookError::Timeout(_) => "timeout",
         }
     }

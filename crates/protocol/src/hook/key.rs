@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::action::command::{ARGS, COMMAND};
 use super::action::definition;
-use super::definition::{limits, path, seconds};
+use super::definition::{limits, path, permissions, seconds};
 use super::{Hook, HookSpec, OnFailure, Priority, Reach, Timeout};
 use crate::dialect::{self, Dialect};
 
@@ -412,6 +412,15 @@ pub const HOOK_KEYS: &[HookKey] = &[
         ..ROW
     },
     HookKey {
+        name: "permissions",
+        about: "What its program may do: it then runs in a box, and reads only system folders, its own files and the project, writes only a temporary folder of its own, and has no network, but for what is named here",
+        default: "everything is allowed",
+        kind: KeyKind::Section(PERMISSIONS_KEYS, Unknown::Refused),
+        approved: Approved::PartIfSet(|hook| hook.spec.permissions.as_ref().map(permissions)),
+        same: Same::If(|one, other| one.spec.permissions == other.spec.permissions),
+        ..ROW
+    },
+    HookKey {
         name: "source",
         about: "Where it comes from",
         approved: Approved::Part(|hook| hook.spec.source.name().into()),
@@ -488,6 +497,28 @@ const REQUIRES_KEYS: &[HookKey] = &[
         name: "services",
         about: "Services that answer, as host:port",
         kind: KeyKind::Services(|spec, services| spec.requires.services = services),
+        ..ROW
+    },
+];
+
+const PERMISSIONS_KEYS: &[HookKey] = &[
+    HookKey {
+        name: "read",
+        about: "Further files and folders that it may read: absolute, below `~`, or from the project's root",
+        kind: KeyKind::Texts("a list of paths", |spec, paths| spec.permissions.get_or_insert_default().read = paths),
+        ..ROW
+    },
+    HookKey {
+        name: "write",
+        about: "Files and folders that it may write, spelled likewise",
+        kind: KeyKind::Texts("a list of paths", |spec, paths| spec.permissions.get_or_insert_default().write = paths),
+        ..ROW
+    },
+    HookKey {
+        name: "net",
+        about: "Whether it may use the network and sockets of this machine",
+        default: "false",
+        kind: KeyKind::Flag(|spec, flag| spec.permissions.get_or_insert_default().net = flag),
         ..ROW
     },
 ];

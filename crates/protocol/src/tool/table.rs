@@ -39,11 +39,18 @@ pub const EDIT_NOTEBOOK: &Declaration = &Declaration {
     ..Declaration::new("edit_notebook")
 };
 
-/// Shows, creates or changes a file, as its `command` says.
+/// Shows, creates or changes a file, as its `command` says; matchers for any of these fit it.
 pub const TEXT_EDITOR: &Declaration = &Declaration {
     effects: &[("path", Effect::WritesPath), ("command", Effect::ReadsIf(&["view"]))],
-    also: &["edit_file", "write_file"],
+    also: &["edit_file", "write_file", "read_file"],
     ..Declaration::new("text_editor")
+};
+
+/// Creates or changes a file.
+pub const FILE_WRITER: &Declaration = &Declaration {
+    effects: &[("path", Effect::WritesPath), ("command", Effect::ReadsIf(&["view"]))],
+    also: &["edit_file", "write_file"],
+    ..Declaration::new("file_writer")
 };
 
 /// Applies a patch to any number of files.
@@ -85,7 +92,7 @@ pub const WEB_SEARCH: &Declaration =
 pub const TODO: &Declaration = &Declaration::new("todo");
 
 /// Starts another agent, whose own calls are looked at one by one.
-pub const SUBAGENT: &Declaration = &Declaration::new("subagent");
+pub const TASK: &Declaration = &Declaration::new("task");
 
 /// Every canonical tool.
 pub const TOOLS: &[&Declaration] = &[
@@ -96,6 +103,7 @@ pub const TOOLS: &[&Declaration] = &[
     EDIT_FILE,
     EDIT_NOTEBOOK,
     TEXT_EDITOR,
+    FILE_WRITER,
     APPLY_PATCH,
     DELETE_FILE,
     MOVE_FILE,
@@ -105,7 +113,7 @@ pub const TOOLS: &[&Declaration] = &[
     WEB_FETCH,
     WEB_SEARCH,
     TODO,
-    SUBAGENT,
+    TASK,
 ];
 
 /// Tools of other agents and of the documents: who calls it so, its name, the canonical tool, and their arguments by ours.
@@ -129,12 +137,12 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("LS", LIST_DIR, &[]).of(&["droid"]),
     row("TodoWrite", TODO, &[]).of(&["claude", "droid"]),
     row("TodoRead", TODO, &[]),
-    row("Agent", SUBAGENT, &[]).of(&["claude"]),
-    row("Task", SUBAGENT, &[]).of(&["claude", "cursor", "droid"]),
+    row("Agent", TASK, &[]).of(&["claude"]),
+    row("Task", TASK, &[]).of(&["claude", "cursor", "droid"]),
     // Anthropic's text editor, and tools shaped like it: Kiro, goose.
     row("str_replace_based_edit_tool", TEXT_EDITOR, &[]),
-    row("str_replace_editor", TEXT_EDITOR, &[]),
-    row("fs_write", TEXT_EDITOR, &[]).of(&["kiro"]),
+    row("str_replace_editor", TEXT_EDITOR, &[("file_path", "path")]),
+    row("fs_write", FILE_WRITER, &[]).of(&["kiro"]),
     row("developer__text_editor", TEXT_EDITOR, &[]).of(&["goose"]),
     // Codex.
     row("exec_command", SHELL, &[("cmd", "command"), ("workdir", "cwd")]),
@@ -145,7 +153,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("apply_patch", APPLY_PATCH, &[("command", "patch"), ("input", "patch")]).of(&["codex"]),
     row("view_image", READ_FILE, &[]),
     row("update_plan", TODO, &[]).of(&["codex"]),
-    row("spawn_agent", SUBAGENT, &[]).of(&["codex"]),
+    row("spawn_agent", TASK, &[]).of(&["codex"]),
     // Gemini CLI and Qwen Code.
     row("run_shell_command", SHELL, &[("directory", "cwd"), ("dir_path", "cwd")]).of(&["gemini", "qwen"]),
     row("read_file", READ_FILE, &[("file_path", "path"), ("absolute_path", "path")]).of(&["gemini", "qwen"]),
@@ -161,7 +169,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("google_web_search", WEB_SEARCH, &[]).of(&["gemini"]),
     row("web_search", WEB_SEARCH, &[]).of(&["qwen", "kiro"]),
     row("write_todos", TODO, &[]).of(&["gemini"]),
-    row("invoke_agent", SUBAGENT, &[]).of(&["gemini"]),
+    row("invoke_agent", TASK, &[]).of(&["gemini"]),
     // Cursor.
     row("Shell", SHELL, &[]).of(&["cursor"]),
     row("run_terminal_cmd", SHELL, &[]),
@@ -179,7 +187,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("create", WRITE_FILE, &[]).of(&["copilot"]).with(&[("file_text", "content")]),
     row("edit", EDIT_FILE, &[]).of(&["copilot"]).with(&[("old_str", "old"), ("new_str", "new")]),
     row("grep", GREP, &[]).of(&["copilot", "kiro", "opencode"]),
-    row("task", SUBAGENT, &[]).of(&["copilot", "qwen", "opencode"]),
+    row("task", TASK, &[]).of(&["copilot", "qwen", "opencode"]),
     row("run_in_terminal", SHELL, &[]),
     row("create_file", WRITE_FILE, &[("file_path", "path"), ("filename", "path")]),
     row("insert_edit_into_file", EDIT_FILE, &[("file_path", "path")]),
@@ -195,7 +203,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("view_file", READ_FILE, &[("absolute_path", "path")]),
     row("send_command_input", WRITE_STDIN, &[("input", "chars")]),
     row("read_code", READ_FILE, &[("file_path", "path")]).of(&["windsurf"]),
-    row("write_code", TEXT_EDITOR, &[("file_path", "path")]).of(&["windsurf"]),
+    row("write_code", FILE_WRITER, &[("file_path", "path")]).of(&["windsurf"]),
     // goose.
     row("developer__shell", SHELL, &[]).of(&["goose"]),
     // Droid.
@@ -239,6 +247,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("remove_file", DELETE_FILE, &[]),
     row("rename_file", MOVE_FILE, &[("old_path", "source"), ("new_path", "destination")]),
     row("find_files", GLOB, &[]),
+    row("fetch", WEB_FETCH, &[]),
     row("send_input", WRITE_STDIN, &[("input", "chars")]),
     row("send_keys", WRITE_STDIN, &[("keys", "chars"), ("text", "chars")]),
     row("write_to_terminal", WRITE_STDIN, &[("command", "chars"), ("text", "chars"), ("input", "chars")]),
@@ -246,6 +255,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("interact_with_process", WRITE_STDIN, &[("input", "chars")]),
     row("pty_write", WRITE_STDIN, &[("data", "chars"), ("input", "chars")]),
     row("search", GREP, &[]),
+    row("subagent", TASK, &[]),
 ];
 
 const fn row(

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::effect::{Declaration, ForeignTool, declared, same_name};
-use super::table::{FOREIGN, SHELL};
+use super::patched_files;
+use super::table::{APPLY_PATCH, FOREIGN, SHELL, TOOLS};
 
 /// Most agents run one command, some a list of them.
 const ONE: &str = "command";
@@ -11,6 +12,10 @@ const EACH: &str = "commands";
 /// Our name for a file, and the one that most agents have.
 const PATH: &str = "path";
 const FILE_PATH: &str = "file_path";
+/// All files of a call that may name several.
+const PATHS: &str = "paths";
+const PATCH: &str = "patch";
+const OPERATIONS: &str = "operations";
 
 impl Declaration {
     /// The canonical name of an argument, by any of the names that agents have for it.
@@ -50,6 +55,14 @@ pub fn add_canonical(tool: &str, args: &mut Map<String, Value>) -> Vec<&'static 
             added.push(canonical);
         }
     }
+    if let Some(files) = files(tool, args).filter(|files| !files.is_empty() && !args.contains_key(PATHS)) {
+        if let [file] = files.as_slice() {
+            args.insert(PATH.to_owned(), file.clone());
+            added.push(PATH);
+        }
+        args.insert(PATHS.to_owned(), files.into());
+        added.push(PATHS);
+    }
     // Most hooks of other agents look for a file under this name.
     if let Some(path) = args.get(PATH).filter(|path| path.is_string()).cloned()
         && tool.argument(FILE_PATH) == Some(PATH)
@@ -65,6 +78,17 @@ pub fn add_canonical(tool: &str, args: &mut Map<String, Value>) -> Vec<&'static 
         added.push(ONE);
     }
     added
+}
+
+/// The files of a call that may name several: in a list, in a list of operations, in a patch.
+fn files(tool: &Declaration, args: &Map<String, Value>) -> Option<Vec<Value>> {
+    let patch = args.get(PATCH).filter(|_| tool.name == APPLY_PATCH.name).and_then(Value::as_str);
+    if let Some(patch) = patch {
+        return Some(patched_files(patch).into_iter().map(|(_, file)| file.into()).collect());
+    }
+    let listed = args.get(PATH).or_else(|| args.get(OPERATIONS)).filter(|_| tool.argument(PATH).is_some());
+    let named = |item: &Value| item.as_str().or_else(|| item.get(PATH)?.as_str()).map(Value::from);
+    Some(listed?.as_array()?.iter().filter_map(named).collect())
 }
 
 /// Several commands as one.
@@ -106,6 +130,22 @@ pub fn patched(tool: &str, args: &Map<String, Value>, patch: &Map<String, Value>
     patched
 }
 
+/// The name in a patch that is an argument of other tools, but none of this one: whoever wrote it means another call.
+///
+/// ```
+/// use ollm_protocol::tool::misfit;
+/// use serde_json::json;
+///
+/// let (args, patch) = (json!({"command": "*** Begin Patch"}), json!({"path": "b"}));
+/// let misfit = misfit("apply_patch", args.as_object().unwrap(), patch.as_object().unwrap());
+/// assert_eq!(misfit, Some("path"));
+/// ```
+pub fn misfit<'p>(tool: &str, args: &Map<String, Value>, patch: &'p Map<String, Value>) -> Option<&'p str> {
+    let tool = declared(tool)?;
+    let mut changed = patch.keys().filter(|name| !args.contains_key(*name) && tool.argument(name).is_none());
+    changed.find(|name| TOOLS.iter().any(|other| other.argument(name).is_some())).map(String::as_str)
+}
+
 fn names(tool: Option<&Declaration>, name: &str, canonical: &str) -> bool {
     tool.and_then(|tool| tool.argument(name)) == Some(canonical)
 }
@@ -129,7 +169,9 @@ pub fn spelled_for(agent: &str, tool: &str, args: &Map<String, Value>) -> (Strin
         return (tool.to_owned(), args.clone());
     };
     let mut spelled = Map::new();
-    for (name, value) in args {
+    // The list of all files is ours alone, unless the agent has one.
+    let has_list = row.renamed().any(|(theirs, _)| theirs == PATHS);
+    for (name, value) in args.iter().filter(|(name, _)| *name != PATHS || has_list) {
         let canonical = declared.argument(name);
         let renamed = || row.renamed().filter(|(_, ours)| Some(*ours) == canonical);
         let own = renamed().find(|(theirs, _)| theirs == name).or_else(|| renamed().next());
@@ -168,6 +210,22 @@ mod tests {
         // A folder is no file.
         let mut args = Map::from_iter([("path".to_owned(), json!("src"))]);
         assert_eq!(add_canonical("list_dir", &mut args), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn all_files_of_a_call_are_listed_and_one_alone_has_our_name() {
+        let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n*** Add File: .env\n*** End Patch";
+        for (tool, args, path, paths) in [
+            ("apply_patch", json!({"command": patch}), Value::Null, json!(["a.rs", ".env"])),
+            ("read_many_files", json!({"include": ["a.rs"]}), json!("a.rs"), json!(["a.rs"])),
+            ("fs_read", json!({"operations": [{"path": "a"}, {"path": "b"}]}), Value::Null, json!(["a", "b"])),
+            ("Read", json!({"file_path": "a.rs"}), json!("a.rs"), Value::Null),
+        ] {
+            let mut args = object(&args).clone();
+            add_canonical(tool, &mut args);
+            let found = |name: &str| args.get(name).filter(|value| !value.is_array() || name == PATHS).cloned();
+            assert_eq!((found(PATH).unwrap_or_default(), found(PATHS).unwrap_or_default()), (path, paths), "{tool}");
+        }
     }
 
     #[test]

@@ -242,7 +242,7 @@ fn an_unclean_end_is_a_failure_with_its_reason() {
         assert_eq!(end(End::Signalled(11), ""), "was killed by signal 11");
         let late = "did not answer within 5s and was stopped";
         assert_eq!(end(End::TimedOut(Duration::from_secs(5)), ""), late);
-        assert_eq!(end(End::Overflowed(10), ""), "wrote more than its limit of 10 bytes and was stopped");
+        assert_eq!(end(End::Overflowed(10), ""), "wrote more than its limit `output` of 10 bytes and was stopped");
         if dialect.name() != "agent" {
             assert!(end(End::Exited(2), "").starts_with("exited with status 2; exit 2 refuses only"));
         }

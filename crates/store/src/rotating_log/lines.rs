@@ -1,23 +1,38 @@
-//! A trail read backwards.
+//! A log read backwards.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 
 use crate::file::{FileError, failed, open_regular};
 
-/// The lines of a trail, newest first.
+/// What is read at once; a line that is longer has the next reads twice as large.
+const CHUNK: u64 = 64 << 10;
+
+/// The lines of a log, newest first.
 ///
-/// All files are opened at once, so a rotation meanwhile neither hides a line nor shows it twice.
+/// All files are opened at once, so a rotation meanwhile neither hides a line nor shows it twice. They are read from their
+/// end as far as lines are asked for.
 #[derive(Debug)]
 pub struct Lines {
     /// Newest last.
-    files: Vec<(PathBuf, File)>,
+    files: Vec<Unread>,
     most: u64,
+    /// Lines that are not handed out yet, in the order of the file.
     bytes: Vec<u8>,
-    end: usize,
+}
+
+/// The part of a file that was not read yet.
+#[derive(Debug)]
+struct Unread {
+    path: PathBuf,
+    file: File,
+    /// Where the unread part begins: at the start of the file, unless it is longer than it may be.
+    start: u64,
+    end: u64,
 }
 
 impl Lines {
@@ -28,41 +43,52 @@ impl Lines {
         // From the newest on: what a rotation moves meanwhile is met twice, and never missed.
         for path in paths {
             if let Some((file, meta)) = open_regular(&path, OFlags::NOFOLLOW)? {
-                use std::os::unix::fs::MetadataExt;
                 let identity = (meta.dev(), meta.ino());
                 if !seen.contains(&identity) {
                     seen.push(identity);
-                    files.push((path, file));
+                    let end = meta.len();
+                    files.push(Unread { path, file, start: end.saturating_sub(most), end });
                 }
             }
         }
         files.reverse();
-        Ok(Lines { files, most, bytes: Vec::new(), end: 0 })
+        Ok(Lines { files, most, bytes: Vec::new() })
     }
 
-    fn last_line(&mut self) -> Vec<u8> {
-        let text = self.bytes.get(..self.end).unwrap_or_default();
-        let text = text.strip_suffix(b"\n").unwrap_or(text);
-        let start = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let line = text.get(start..).unwrap_or_default().to_vec();
-        self.end = start;
-        line
-    }
-
-    /// Reads the end of a file, which is all of it unless somebody else has written to it.
-    fn load(&mut self, path: &Path, mut file: File) -> Result<(), FileError> {
-        let fail = |error| failed("read", path, error);
-        let size = file.seek(SeekFrom::End(0)).map_err(fail)?;
-        let start = size.saturating_sub(self.most);
-        file.seek(SeekFrom::Start(start)).map_err(fail)?;
-        self.bytes.clear();
-        file.take(self.most).read_to_end(&mut self.bytes).map_err(fail)?;
-        if start > 0 {
-            // The first line began before.
-            let rest = self.bytes.iter().position(|&byte| byte == b'\n').map_or(self.bytes.len(), |at| at + 1);
-            self.bytes.drain(..rest);
+    /// The last line of what was read; none if more must be read to know where it begins.
+    fn last_line(&mut self) -> Option<Vec<u8>> {
+        if self.bytes.last() == Some(&b'\n') {
+            self.bytes.pop();
         }
-        self.end = self.bytes.len();
+        let start = self.bytes.iter().rposition(|&byte| byte == b'\n')?;
+        Some(self.bytes.split_off(start + 1))
+    }
+
+    /// What is left at the start of a file: a line of its own, or the end of one that is not shown.
+    fn first_line(&mut self, is_cut: bool) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.bytes);
+        Some(line).filter(|line| !is_cut && !line.is_empty())
+    }
+
+    /// Reads a further part of the newest file that has one.
+    fn read(&mut self) -> Result<(), FileError> {
+        let Some(unread) = self.files.last_mut() else { return Ok(()) };
+        let held = u64::try_from(self.bytes.len()).unwrap_or(self.most);
+        let size = CHUNK.max(held).min(unread.end - unread.start);
+        let from = unread.end - size;
+        let mut chunk = vec![0; usize::try_from(size).unwrap_or_default()];
+        match unread.file.read_exact_at(&mut chunk, from) {
+            // Somebody emptied it meanwhile.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                unread.end = unread.start;
+                self.bytes.clear();
+                return Ok(());
+            }
+            read => read.map_err(|error| failed("read", &unread.path, error))?,
+        }
+        unread.end = from;
+        chunk.append(&mut self.bytes);
+        self.bytes = chunk;
         Ok(())
     }
 }
@@ -72,17 +98,26 @@ impl Iterator for Lines {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if self.end > 0 {
-                let line = self.last_line();
-                if line.is_empty() {
-                    continue;
+            let line = match self.last_line() {
+                Some(line) => Some(line),
+                None => {
+                    let unread = self.files.last()?;
+                    if unread.end == unread.start {
+                        let is_cut = unread.start > 0;
+                        self.files.pop();
+                        self.first_line(is_cut)
+                    } else {
+                        if let Err(error) = self.read() {
+                            self.files.pop();
+                            self.bytes.clear();
+                            return Some(Err(error));
+                        }
+                        None
+                    }
                 }
+            };
+            if let Some(line) = line.filter(|line| !line.is_empty()) {
                 return Some(Ok(line));
-            }
-            let (path, file) = self.files.pop()?;
-            if let Err(error) = self.load(&path, file) {
-                self.end = 0;
-                return Some(Err(error));
             }
         }
     }

@@ -264,3 +264,64 @@ fn each_line_goes_where_the_name_leads_now() {
     trail.append("five").unwrap_err();
     assert_eq!(fs::read_to_string(home.path().join("aside")).unwrap(), "one\n");
 }
+
+#[test]
+fn lines_longer_than_what_is_read_at_once_are_whole() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 4 << 20, files: 2 });
+    let long = |fill: &str| fill.repeat(100 << 10);
+    for fill in ["a", "b", "c"] {
+        trail.append(&long(fill)).unwrap();
+        trail.append(fill).unwrap();
+    }
+    let expected: Vec<String> = ["c", "b", "a"].iter().flat_map(|fill| [(*fill).to_owned(), long(fill)]).collect();
+    assert_eq!(lines(&trail), expected);
+}
+
+#[test]
+fn a_file_that_is_emptied_while_it_is_read_ends() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    (0..20_000).for_each(|number| trail.append(&number.to_string()).unwrap());
+    let mut reading = trail.lines().unwrap();
+    assert_eq!(reading.next().unwrap().unwrap(), b"19999");
+    OpenOptions::new().write(true).truncate(true).open(trail.path()).unwrap();
+    assert!(reading.all(|line| line.is_ok()));
+}
+
+fn heard(follower: &mut Follower) -> Vec<String> {
+    follower.read().unwrap().into_iter().map(|line| String::from_utf8(line).unwrap()).collect()
+}
+
+#[test]
+fn a_follower_hears_what_comes_after_it_across_any_number_of_rotations() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 20, files: 4 });
+    trail.append("before").unwrap();
+    let mut follower = trail.follow().unwrap();
+    assert_eq!(heard(&mut follower), Vec::<String>::new());
+    trail.append("one").unwrap();
+    assert_eq!(heard(&mut follower), ["one"]);
+    let many: Vec<String> = (0..8).map(|number| format!("line {number}")).collect();
+    many.iter().for_each(|line| trail.append(line).unwrap());
+    assert_eq!(heard(&mut follower), many);
+    assert_eq!(heard(&mut follower), Vec::<String>::new());
+}
+
+#[test]
+fn a_follower_waits_for_a_file_and_for_the_end_of_a_line() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    let mut follower = trail.follow().unwrap();
+    assert_eq!(heard(&mut follower), Vec::<String>::new());
+    trail.append("first").unwrap();
+    assert_eq!(heard(&mut follower), ["first"]);
+    let mut file = OpenOptions::new().append(true).open(trail.path()).unwrap();
+    file.write_all(b"half ").unwrap();
+    assert_eq!(heard(&mut follower), Vec::<String>::new());
+    file.write_all(b"a line\n").unwrap();
+    assert_eq!(heard(&mut follower), ["half a line"]);
+    file.write_all(&vec![b'x'; 300 << 10]).unwrap();
+    file.write_all(b"\nafter one that is too long\n").unwrap();
+    assert_eq!(heard(&mut follower), ["after one that is too long"]);
+}

@@ -12,6 +12,9 @@ use super::{CommandLine, CoverageError, Edit, Found, LOADING, Replacement, Searc
 /// Variables that name folders in which programs and libraries are looked up.
 const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
 
+/// Variables that hold options of an interpreter, whose names of code are looked up when it runs.
+const OPTIONS: &[(&str, &str)] = &[("PERL5OPT", "perl"), ("RUBYOPT", "ruby")];
+
 impl Search<'_> {
     pub(super) fn line(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
         if let Some(text) = &line.shell {
@@ -189,6 +192,7 @@ impl Search<'_> {
         } else {
             self.text(value)?;
         }
+        self.options_in(name, value)?;
         if name == "PYTHONPATH" {
             for part in value.split(':').filter(|part| !part.is_empty()) {
                 let Found::Folder(folder) = self.named(part)? else { continue };
@@ -198,6 +202,21 @@ impl Search<'_> {
             }
         }
         self.searched(name, value, None)
+    }
+
+    /// Options that an interpreter takes from a variable, where they lead it to code that it looks up when it runs.
+    fn options_in(&mut self, name: &str, value: &str) -> Result<(), CoverageError> {
+        let Some((_, interpreter)) = OPTIONS.iter().find(|(variable, _)| *variable == name) else { return Ok(()) };
+        let options: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+        for (_, _, file) in loader::code_files(interpreter, &options) {
+            self.code_file(file, Language::Other)?;
+        }
+        self.looked_up(interpreter, &options)?;
+        if options.iter().any(|option| ["-I", "-M", "-m", "-r"].iter().any(|letter| option.starts_with(letter))) {
+            let what = format!("`{name}={value}` leads `{interpreter}` to code that it looks up when it runs");
+            self.coverage.uncovered.push(what);
+        }
+        Ok(())
     }
 
     /// The folders of a variable in which programs or code are looked up; expansions that are unknown stand in `value`.

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use ollm_process::find_program;
 
 use super::script::Language;
-use super::{Search, plain};
+use ollm_store::plain_path;
+
+use super::Search;
 
 /// Options after which code follows, in the next argument or behind `=`.
 const OPTIONS: &[&str] = &["-c", "-e", "-E", "-r", "-p", "-pe", "--eval", "--print"];
@@ -51,7 +53,7 @@ impl Search<'_> {
     /// The program that a shell starts for a word.
     fn program(&self, word: &str) -> Option<PathBuf> {
         if word.contains('/') {
-            return self.here.first().map(|here| plain(&here.join(word)));
+            return self.here.first().map(|here| plain_path(&here.join(word)));
         }
         find_program(word, &self.places.search_path)
     }
@@ -143,13 +145,22 @@ fn loading_word(code: &str, language: Language) -> Option<&str> {
         ],
     };
     let signs: &[&str] = match language {
-        Language::Shell | Language::Python => &[],
+        Language::Shell => &[],
+        // Modules are then looked up in a folder that is named, or put together, when it runs.
+        Language::Python => &["sys.path", ".path.", ".path[", "import path", "chdir", "meta_path", "path_hooks"],
         Language::Node => &["./", "file:"],
         Language::Other => &["./", "`"],
     };
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let word = code.split(|letter| !is_part(letter)).find(|word| words.contains(word));
-    word.or_else(|| signs.iter().copied().find(|sign| code.contains(sign)))
+    let is_there = |sign: &&str| code.match_indices(*sign).any(|(at, _)| !is_names_of_files(code, at));
+    word.or_else(|| signs.iter().copied().find(is_there))
+}
+
+/// Whether it is `os.path` that stands at this place.
+fn is_names_of_files(code: &str, at: usize) -> bool {
+    code.get(..at).is_some_and(|before| before.ends_with("os"))
+        && code.get(at..).is_some_and(|sign| sign.starts_with(".path"))
 }
 
 #[cfg(test)]
@@ -168,6 +179,10 @@ mod tests {
             ("python3 -c|import json,sys; print(json.load(sys.stdin))", None),
             ("python3 -Ic|exec(open('x.py').read())", Some("exec")),
             ("python3 -cimport os; os.system('x')", Some("system")),
+            ("python3 -c|import sys; sys.path.insert(0,'x'); import f", Some("sys.path")),
+            ("python3 -c|import sys as s; s.path[:0]=['x']; import f", Some(".path[")),
+            ("python3 -c|import os; os.chdir('x')", Some("chdir")),
+            ("python3 -c|import os; print(os.path.join('a','b'))", None),
             ("ruby -e|require_relative 'x'", Some("require_relative")),
             ("ruby -rjson|-e|puts 1", None),
             ("ruby -e|puts `ls`", Some("`")),

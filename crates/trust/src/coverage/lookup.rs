@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ollm_store::plain_path;
+
 use super::script::{self, Language};
-use super::{CoverageError, Found, LONGEST_PATH, MARKS, MOST_FILES, MOST_WORDS, Mentioned, Search, plain};
+use super::{CoverageError, Found, LONGEST_PATH, MARKS, MOST_FILES, MOST_WORDS, Mentioned, Search};
 
 impl Search<'_> {
     /// The files that a text mentions.
@@ -65,7 +67,7 @@ impl Search<'_> {
         if self.words > MOST_WORDS || self.coverage.files.len() > MOST_FILES {
             return Err(CoverageError::TooMuch);
         }
-        let clean = plain(path);
+        let clean = plain_path(path);
         let top = &self.places.top;
         if clean.starts_with(top) {
             // Whether a name exists changes with the folder that would hold it.
@@ -87,7 +89,7 @@ impl Search<'_> {
     /// The place in the folder of what a path leads to: its own, or that of the link.
     pub(super) fn place_of(&self, path: &Path, real: &Path) -> Option<PathBuf> {
         let is_inside = |path: &PathBuf| path.starts_with(&self.places.top);
-        let link = || Some(plain(path)).filter(is_inside).or_else(|| beside_itself(path).filter(is_inside));
+        let link = || Some(plain_path(path)).filter(is_inside).or_else(|| beside_itself(path).filter(is_inside));
         Some(real.to_owned()).filter(is_inside).or_else(link)
     }
 

@@ -6,6 +6,27 @@ use std::path::Path;
 const PACKAGES: &[&str] = &["npx", "uvx", "bunx", "pipx"];
 /// Programs that run what files of the project say.
 const TASKS: &[&str] = &[
+    "ansible-playbook",
+    "bazel",
+    "bundle",
+    "cargo",
+    "cmake",
+    "composer",
+    "dotnet",
+    "hatch",
+    "invoke",
+    "lein",
+    "mage",
+    "meson",
+    "mix",
+    "pdm",
+    "pipenv",
+    "poetry",
+    "pre-commit",
+    "sbt",
+    "scons",
+    "terraform",
+    "vagrant",
     "make",
     "gmake",
     "just",
@@ -25,6 +46,55 @@ const TASKS: &[&str] = &[
     "run-parts",
     "parallel",
     "entr",
+];
+
+/// Programs of which one command runs what files of the project say, and that command.
+const TASK_VERBS: &[(&str, &[&str])] = &[
+    ("deno", &["task"]),
+    ("docker", &["bake", "build", "buildx", "compose", "stack"]),
+    ("podman", &["build", "compose", "kube", "play"]),
+    ("go", &["build", "generate", "install", "run", "test", "tool"]),
+    ("pip", &["install", "wheel"]),
+    ("pip3", &["install", "wheel"]),
+    ("swift", &["build", "run", "test"]),
+    ("uv", &["pip", "sync"]),
+    ("zig", &["build", "run", "test"]),
+];
+
+/// Compilers: what the files that they are given include is not looked through.
+const COMPILERS: &[&str] = &[
+    "c++",
+    "cc",
+    "clang",
+    "clang++",
+    "crystal",
+    "dmd",
+    "ecpg",
+    "fpc",
+    "g++",
+    "gcc",
+    "gfortran",
+    "ghc",
+    "go",
+    "java",
+    "javac",
+    "kotlinc",
+    "ld",
+    "ldc2",
+    "nim",
+    "ocaml",
+    "ocamlc",
+    "ocamlfind",
+    "runghc",
+    "rustc",
+    "scalac",
+    "swift",
+    "swiftc",
+    "tcc",
+    "tsc",
+    "v",
+    "valac",
+    "zig",
 ];
 
 /// The last words of settings by which git starts programs or reads other settings.
@@ -190,6 +260,21 @@ pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<St
     if runner == "git" {
         return git(args);
     }
+    let verb = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
+    if TASK_VERBS.iter().any(|(name, verbs)| *name == runner && verbs.contains(&verb)) {
+        return Some(format!("`{runner} {verb}` runs what files of the project say at that time"));
+    }
+    let stem = runner.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
+    let is_here = |arg: &&String| !arg.starts_with('-') && top.join(arg.as_str()).exists();
+    if let Some(source) = args.iter().find(is_here).filter(|_| COMPILERS.contains(&stem)) {
+        return Some(format!("`{runner}` compiles `{source}` with whatever that includes"));
+    }
+    let is_pip = args
+        .windows(3)
+        .any(|words| matches!(words, [option, pip, verb] if option == "-m" && pip == "pip" && verb == "install"));
+    if is_pip {
+        return Some(format!("`{runner} -m pip install` runs what files of the project say at that time"));
+    }
     if !PACKAGES.contains(&runner) {
         return None;
     }
@@ -258,6 +343,15 @@ mod tests {
             ("npm start", true),
             ("make serve", true),
             ("python3 x.py", false),
+            ("docker compose run x", true),
+            ("docker ps", false),
+            ("pip install ./srv", true),
+            ("python3 -m pip install srv", true),
+            ("go run srv", true),
+            ("go version", false),
+            ("gcc -x c srv -o z", true),
+            ("gcc --version", false),
+            ("cargo run", true),
         ] {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();

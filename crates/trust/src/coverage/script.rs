@@ -31,8 +31,9 @@ const OTHER_ENDINGS: &[&str] = &["", ".rb", ".pm", ".lua"];
 const LOOKS_UP: &[&str] = &["use lib", "@INC", "$LOAD_PATH", "$:.", "$: <<", "package.path", "include_path"];
 /// Endings of code for programs that are no interpreter of ours.
 const CODE_ENDINGS: &[&str] = &[
-    "awk", "bc", "csh", "el", "exp", "fish", "gdb", "groovy", "jl", "jq", "jsx", "lisp", "m4", "mk", "pm", "ps1", "r",
-    "R", "scm", "sed", "sql", "t", "tcl", "tsx", "vim",
+    "awk", "bc", "c", "cc", "clj", "cpp", "cr", "cs", "csh", "cxx", "d", "dart", "el", "erl", "exp", "fish", "fs",
+    "gdb", "go", "groovy", "h", "hpp", "hs", "java", "jl", "jq", "jsx", "kt", "kts", "lisp", "m4", "mk", "ml", "nim",
+    "pm", "ps1", "r", "R", "rs", "s", "S", "scala", "scm", "sed", "sql", "swift", "t", "tcl", "tsx", "vim", "zig",
 ];
 
 impl Language {

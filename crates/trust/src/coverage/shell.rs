@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
+use ollm_store::plain_path;
 
 use super::script::Language;
 use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, loader, runner};
@@ -243,7 +244,7 @@ impl Search<'_> {
         let Some(target) = target else { return false };
         let mut is_inside = false;
         for folder in self.here.clone() {
-            let entered = super::plain(&folder.join(&target.text));
+            let entered = plain_path(&folder.join(&target.text));
             if !entered.starts_with(&self.places.top) {
                 continue;
             }

@@ -357,3 +357,31 @@ fn ordinary_lines_are_covered() {
         assert!(still_holds(&project, &hook, change), "{line}");
     }
 }
+
+#[test]
+fn options_in_variables_that_look_code_up_are_told() {
+    let project = Project::new();
+    project.file("scripts/f.rb", "1\n");
+    project.file("scripts/Guard.pm", "1;\n");
+    for line in [
+        "PERL5OPT='-Iscripts -MGuard' perl -e 1",
+        "RUBYOPT=-r./scripts/f ruby -e 1",
+        "export PERL5OPT=-Iscripts; perl -e 1",
+    ] {
+        let found = project.proposal(&project.line(line)).uncovered().join("; ");
+        assert!(found.contains("to code that it looks up when it runs"), "{line}: {found}");
+    }
+    let found = project.proposal(&project.line("RUBYOPT=-w ruby -e 1")).uncovered().join("; ");
+    assert_eq!(found, "");
+}
+
+#[test]
+fn sources_of_programs_are_covered_and_what_they_include_is_told() {
+    let project = Project::new();
+    for (line, file) in [("go run ./f.go", "f.go"), ("gcc -x c f.c -o z && ./z", "f.c"), ("java F.java", "F.java")] {
+        project.file(file, "// one\n");
+        let hook = project.line(line);
+        assert_ne!(project.proposal(&hook).uncovered(), [""; 0], "{line}");
+        assert!(!still_holds(&project, &hook, || drop(project.file(file, "// two\n"))), "{line}");
+    }
+}

@@ -98,6 +98,11 @@ impl<T> Trusted<T> {
         self.run.start.clone()
     }
 
+    /// The folder with the copy of everything that was approved.
+    pub fn copy_folder(&self) -> Option<&Path> {
+        self.run.copy.as_ref().map(|copy| copy.folder.as_path())
+    }
+
     /// The copy of a file that was approved along with it.
     pub fn approved(&self, path: &Path) -> Option<PathBuf> {
         self.run.copy.as_ref()?.path_of(path)

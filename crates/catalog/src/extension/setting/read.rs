@@ -31,7 +31,7 @@ pub(in crate::extension) const SETTING: ManifestPart<SettingDraft> = ManifestPar
         required("description", "What it is for.", RowKind::Words(|draft, text| draft.spec.description = text)),
         optional(
             "type",
-            "`string`, `number`, `integer` or `boolean`.",
+            "`string`, `number`, `integer`, `boolean`, `array` or `object`. Hooks get a list or an object as JSON.",
             "that of `default`, else `string`",
             RowKind::Own(
                 |check, at, draft| draft.kind = read_kind(check, at),
@@ -62,7 +62,10 @@ pub(in crate::extension) const SETTING: ManifestPart<SettingDraft> = ManifestPar
             "default",
             "What applies where nobody says anything.",
             "none",
-            RowKind::Own(|check, at, draft| draft.spec.default = read_scalar(check, at), scalar),
+            RowKind::Own(
+                |check, at, draft| draft.spec.default = read_default(check, at),
+                || json!({"type": ["string", "number", "boolean", "array", "object"]}),
+            ),
         ),
         optional(
             "enum",
@@ -217,6 +220,13 @@ fn read_scalar(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Value> {
             None
         }
         scalar => Some(scalar.to_json()),
+    }
+}
+
+fn read_default(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Value> {
+    match at.node {
+        Node::List(_) | Node::Map(_) => Some(at.node.to_json()),
+        _ => read_scalar(check, at),
     }
 }
 

@@ -54,7 +54,7 @@ pub const SERVER_KEYS: &[ServerKey] = &[
     },
     ServerKey {
         name: "command",
-        about: "The program that is the server: its absolute path or its name on `PATH`. No shell reads it.",
+        about: "The program that is the server: its absolute path or its name on `PATH`. No shell reads it. With `transport` `http` or `sse` it may be an address instead of `url`.",
         default: "required, or a `url`",
         kind: ServerKeyKind::Text("text", TextForm::Program, |draft, command| draft.command = Some(command)),
         approved: Approved::Last(|hasher, server| match &server.address {

@@ -215,7 +215,7 @@ impl Reader<'_> {
 }
 
 /// One that begins with a variable is known only once that is filled in.
-fn is_url(url: &str) -> bool {
+pub(super) fn is_url(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     let odd = |letter: char| letter.is_whitespace() || letter.is_control();

@@ -1,31 +1,62 @@
 //! What the person writes, line by line, with a history.
 //!
 //! The editor waits for keys and for nothing else, so it has a thread of its own: whoever tells us to end need not wait
-//! until somebody presses one.
+//! until somebody presses one. Where something else may come up between two inputs, the editor begins with the first key, so
+//! that until then the terminal is free.
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use ollm_agent::Cancel;
 use ollm_app::AppContext;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 
 use crate::error::{Failure, Kind};
+use crate::output::say;
 
 /// The most lines that are remembered.
 const HISTORY: usize = 1000;
 /// How often a waiting caller looks whether it is still wanted.
 const LOOKING: Duration = Duration::from_millis(50);
 
+const PROMPT: &str = "> ";
+/// What hides an empty prompt again.
+const NO_PROMPT: &str = "\r\x1b[K";
+
+/// Nothing else comes up between two inputs.
+const ALONE: u8 = 0;
+/// Something may come up.
+const SHARED: u8 = 1;
+/// Something has come up.
+const WANTED: u8 = 2;
+
+/// What came while we waited.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// What the person wrote; it may have several lines.
+    Text(String),
+    /// Something else came up, and the terminal is free.
+    Other,
+    /// The end.
+    End,
+}
+
 /// Reads what the person writes.
 pub(super) struct Reader {
     wishes: Sender<()>,
-    lines: Receiver<Option<String>>,
+    lines: Receiver<Input>,
+    /// Whether the editor has been asked for an input already.
+    is_asked: bool,
+    /// How the terminal is used between two inputs.
+    between: Arc<AtomicU8>,
     cancel: Cancel,
     /// How the terminal was before the editor changed it.
     modes: Option<Termios>,
@@ -42,20 +73,43 @@ impl Reader {
         let _ = editor.load_history(&history);
         let (wishes, asked) = channel();
         let (sender, lines) = channel();
-        let desk = EditorThread { editor, history, cancel: cancel.clone() };
+        let between = Arc::new(AtomicU8::new(ALONE));
+        let desk = EditorThread { editor, history, cancel: cancel.clone(), between: Arc::clone(&between) };
         let began = thread::Builder::new().name("editor".to_owned()).spawn(move || desk.serve(&asked, &sender));
         began.map_err(|error| unread(ReadlineError::Io(error)))?;
-        Ok(Reader { wishes, lines, cancel: cancel.clone(), modes: tcgetattr(io::stdin()).ok() })
+        let (cancel, modes) = (cancel.clone(), tcgetattr(io::stdin()).ok());
+        Ok(Reader { wishes, lines, is_asked: false, between, cancel, modes })
     }
 
-    /// The next input, which may have several lines; nothing at the end.
-    pub(super) fn next(&self) -> Option<String> {
-        self.wishes.send(()).ok()?;
+    /// From now on something else may come up between two inputs.
+    pub(super) fn share(&self) {
+        // It may be wanted already.
+        let _ = self.between.compare_exchange(ALONE, SHARED, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// The next input, or that `comes_up` says that something else has.
+    pub(super) fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
+        if !self.is_asked && self.wishes.send(()).is_err() {
+            return Input::End;
+        }
+        self.is_asked = true;
         loop {
             match self.lines.recv_timeout(LOOKING) {
-                Ok(line) => return line,
-                Err(RecvTimeoutError::Timeout) if !self.cancel.is_final() => {}
-                Err(_) => return None,
+                Ok(input) => {
+                    self.is_asked = false;
+                    let _ = self.between.compare_exchange(WANTED, SHARED, Ordering::Relaxed, Ordering::Relaxed);
+                    return input;
+                }
+                Err(RecvTimeoutError::Timeout) if self.cancel.is_final() => return Input::End,
+                Err(RecvTimeoutError::Timeout) if comes_up() => {
+                    // Without a terminal there is nothing to free.
+                    if self.modes.is_none() {
+                        return Input::Other;
+                    }
+                    self.between.store(WANTED, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Input::End,
             }
         }
     }
@@ -74,42 +128,71 @@ struct EditorThread {
     editor: DefaultEditor,
     history: PathBuf,
     cancel: Cancel,
+    between: Arc<AtomicU8>,
 }
 
 impl EditorThread {
-    fn serve(mut self, asked: &Receiver<()>, lines: &Sender<Option<String>>) {
+    fn serve(mut self, asked: &Receiver<()>, lines: &Sender<Input>) {
         while asked.recv().is_ok() {
-            let line = self.read();
+            let input = self.read();
             // A history that cannot be kept is no reason to complain in the middle of a talk.
             let _ = self.editor.save_history(&self.history);
-            if lines.send(line).is_err() {
+            if lines.send(input).is_err() {
                 return;
             }
         }
     }
 
-    fn read(&mut self) -> Option<String> {
+    fn read(&mut self) -> Input {
         let mut input = String::new();
         let mut interrupted = false;
+        if self.between.load(Ordering::Relaxed) != ALONE && !self.is_key_pressed() {
+            return Input::Other;
+        }
         loop {
             if self.cancel.is_final() {
-                return None;
+                return Input::End;
             }
-            match self.editor.readline(if input.is_empty() { "> " } else { "… " }) {
+            match self.editor.readline(if input.is_empty() { PROMPT } else { "… " }) {
                 Ok(line) => match line.strip_suffix('\\') {
                     Some(part) => {
                         input.push_str(part);
                         input.push('\n');
                     }
-                    None => return Some(input + &line),
+                    None => return Input::Text(input + &line),
                 },
                 // The first throws away what was written so far, the second leaves.
                 Err(ReadlineError::Interrupted) if !interrupted => {
                     interrupted = true;
                     input.clear();
                 }
-                Err(_) => return None,
+                Err(_) => return Input::End,
             }
         }
     }
+
+    /// Waits for a key, which is left to the editor; false when something else came up before.
+    fn is_key_pressed(&self) -> bool {
+        let Ok(before) = tcgetattr(io::stdin()) else { return true };
+        let mut key_by_key = before.clone();
+        key_by_key.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        if tcsetattr(io::stdin(), OptionalActions::Now, &key_by_key).is_err() {
+            return true;
+        }
+        say(PROMPT);
+        let mut is_wanted = false;
+        while !is_wanted && !self.cancel.is_final() && !is_readable() {
+            is_wanted = self.between.load(Ordering::Relaxed) == WANTED;
+        }
+        say(NO_PROMPT);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        !is_wanted
+    }
+}
+
+/// Whether a key is pressed within a moment.
+fn is_readable() -> bool {
+    let moment = Timespec::try_from(LOOKING).ok();
+    let stdin = io::stdin();
+    poll(&mut [PollFd::new(&stdin, PollFlags::IN)], moment.as_ref()) != Ok(0)
 }

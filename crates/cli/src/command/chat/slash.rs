@@ -1,5 +1,6 @@
 //! The commands of the chat.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use ollm_app::model::{self, ModelConfig};
@@ -8,17 +9,19 @@ use ollm_store::{escape_for_people, one_line};
 use serde_json::Value;
 
 use super::super::hook::{columns, overview};
-use super::super::{ext, skill};
+use super::super::skill;
 use super::Chat;
-use crate::arguments::ext::ExtCommand;
-use crate::error::Failure;
+use crate::arguments;
+use crate::error::{Failure, OK};
 
 /// What the commands are for.
 const HELP: &str = "\
 /hooks                       the hooks there are, and whether they may run
+/hooks show|enable|disable|trust|untrust ID
 /mcp                         the MCP servers, and how they are
 /mcp NAME                    the tools of one of them
 /mcp start|stop|restart NAME
+/mcp login|logout|trust|untrust|logs NAME
 /ext                         the extensions, and whether they are on
 /ext NAME                    what one of them is and brings
 /ext enable|disable|trust NAME
@@ -27,11 +30,15 @@ const HELP: &str = "\
 /skill NAME [KEY=VALUE …]    say what a skill says
 /tools                       the tools the model has
 /model [NAME]                the model, or another one
+/compress                    make this conversation shorter, with a summary by the model
 /session                     this conversation
-/trigger NAME                tell the hooks of user_triggered
+/trigger NAME [JSON]         tell the hooks of user_triggered
 /emit NAME [JSON]            tell the hooks of an event of your own
 /help                        this list
 /quit                        leave (as Ctrl-D does)";
+
+/// What can be done with one server.
+const MCP_WORDS: [&str; 8] = ["start", "stop", "restart", "login", "logout", "trust", "untrust", "logs"];
 
 /// A description is cut to this many characters in a table.
 const GIST: usize = 80;
@@ -42,17 +49,19 @@ impl Chat<'_, '_> {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {
             ("", _) => {}
-            ("/quit" | "/exit", _) => return Ok(false),
-            ("/help", _) => self.tell(HELP)?,
-            ("/tools", _) => self.tell(&self.tools(""))?,
-            ("/hooks", _) => self.tell(&overview(&self.desk.app.borrow()))?,
-            ("/mcp", rest) => self.tell(&self.mcp(rest))?,
+            ("/quit" | "/exit", "") => return Ok(false),
+            ("/help", "") => self.tell(HELP)?,
+            ("/tools", "") => self.tell(&self.tools(""))?,
+            ("/hooks", rest) => self.hooks(rest)?,
+            ("/mcp", rest) => self.mcp(rest)?,
             ("/ext", rest) => self.ext(rest)?,
             ("/skill" | "/skills", rest) => self.skill(rest)?,
             ("/model", name) => self.model(name)?,
-            ("/trigger", "") => self.tell("write /trigger NAME; hooks of user_triggered hear the name")?,
-            ("/trigger", name) => drop(self.session.trigger(name, Value::Null)),
-            ("/emit", rest) => self.emit(rest)?,
+            ("/trigger" | "/emit", rest) => self.send(word, rest)?,
+            ("/quit" | "/exit" | "/help" | "/tools" | "/session" | "/compress", rest) if !rest.is_empty() => {
+                self.tell(&format!("{word} takes no further words; `{rest}` was not understood"))?;
+            }
+            ("/compress", _) => self.compress()?,
             ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
@@ -68,21 +77,66 @@ impl Chat<'_, '_> {
         if let Some(mcp_tools) = self.mcp_tools() {
             mcp_tools.settle(&self.cancel, &mut |text| self.output.lock().tell(text));
         }
-        self.session.say(line, None);
+        let session = &mut self.session;
+        self.files.turn(|| drop(session.say(line, None)));
     }
 
-    /// Tells the hooks of an event of the person's own.
-    fn emit(&mut self, rest: &str) -> Result<(), Failure> {
+    /// Makes the conversation shorter, and shows what stands for the rest.
+    fn compress(&mut self) -> Result<(), Failure> {
+        match self.session.compress() {
+            Ok(summary) => self.tell(&summary),
+            Err(why) => self.tell(&format!("the conversation stays as it is: {why}")),
+        }
+    }
+
+    /// Tells the hooks of an event of the person's own, or that the person triggers something.
+    fn send(&mut self, word: &str, rest: &str) -> Result<(), Failure> {
         let (name, data) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if name.is_empty() {
-            return self.tell("write /emit NAME [JSON], for instance /emit deployed {\"target\": \"staging\"}");
+            let example = format!("{word} deployed {{\"target\": \"staging\"}}");
+            return self.tell(&format!("write {word} NAME [JSON], for instance {example}"));
         }
         let data = if data.trim().is_empty() { Ok(Value::Null) } else { serde_json::from_str(data) };
         match data {
+            Ok(data) if word == "/trigger" => drop(self.session.trigger(name, data)),
             Ok(data) => drop(self.session.custom(name, data, Some("chat"))),
-            Err(error) => self.tell(&format!("/emit {name}: what follows the name is not valid JSON: {error}"))?,
+            Err(error) => self.tell(&format!("{word} {name}: what follows the name is not valid JSON: {error}"))?,
         }
         Ok(())
+    }
+
+    /// The hooks, or what `ollm hook` does with some of them; what comes of it counts at once.
+    fn hooks(&mut self, rest: &str) -> Result<(), Failure> {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match words.as_slice() {
+            [] | ["list"] => {
+                let text = overview(&self.desk.app.borrow());
+                self.tell(&text)
+            }
+            ["show" | "enable" | "disable" | "trust" | "untrust", _, ..] => {
+                self.command("hook", &words);
+                Ok(())
+            }
+            _ => self.tell("write /hooks, or /hooks show|enable|disable|trust|untrust ID"),
+        }
+    }
+
+    /// Runs a command of the program as if it had been typed in a shell.
+    fn command(&mut self, group: &str, words: &[&str]) {
+        let typed: Vec<OsString> = std::iter::once(&group).chain(words).map(OsString::from).collect();
+        {
+            let mut output = self.output.lock();
+            let context = self.lookout.context();
+            let done = match arguments::parse(&typed, &mut output) {
+                Ok(Some(command)) => crate::command::run(command, &context, &mut output),
+                Ok(None) => Ok(OK),
+                Err(failure) => Err(failure),
+            };
+            if let Err(failure) = done {
+                output.failure(&failure);
+            }
+        }
+        self.catch_up();
     }
 
     fn mcp_tools(&self) -> Option<Arc<McpTools>> {
@@ -109,47 +163,40 @@ impl Chat<'_, '_> {
         if rows.is_empty() { "there are no tools".to_owned() } else { columns(&rows) }
     }
 
-    fn mcp(&self, rest: &str) -> String {
-        let Some(mcp_tools) = self.mcp_tools() else { return "there are no servers".to_owned() };
-        let (word, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let done = match (word, name.trim()) {
-            ("", _) => return servers(&mcp_tools.rows()),
-            ("start" | "restart", name) if !name.is_empty() => mcp_tools.restart(name),
-            ("stop", name) if !name.is_empty() => mcp_tools.stop(name),
-            (name, _) => match mcp_tools.prefix(name) {
-                Ok(prefix) => return self.tools(&prefix),
+    /// The servers of this conversation, or what `ollm mcp` does with one of them.
+    fn mcp(&mut self, rest: &str) -> Result<(), Failure> {
+        let Some(mcp_tools) = self.mcp_tools() else { return self.tell("there are no servers") };
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let done = match words.as_slice() {
+            [] | ["list" | "status"] => Ok(()),
+            ["start" | "restart", name] => mcp_tools.restart(name),
+            ["stop", name] => mcp_tools.stop(name),
+            ["login" | "logout" | "trust" | "untrust" | "logs", _, ..] => {
+                self.command("mcp", &words);
+                return Ok(());
+            }
+            [name] if !MCP_WORDS.contains(name) => match mcp_tools.prefix(name) {
+                Ok(prefix) => return self.tell(&self.tools(&prefix)),
                 Err(why) => Err(why),
             },
+            _ => Err(format!("write /mcp, /mcp NAME, or /mcp {} NAME", MCP_WORDS.join("|"))),
         };
-        done.map_or_else(|why| why, |()| servers(&mcp_tools.rows()))
+        self.tell(&done.map_or_else(|why| why, |()| servers(&mcp_tools.rows())))
     }
 
-    /// As `ollm ext` does it; what comes of it counts at once.
+    /// As `ollm ext` does it.
     fn ext(&mut self, rest: &str) -> Result<(), Failure> {
-        let mut words = rest.split_whitespace().map(str::to_owned);
-        let (word, names) = (words.next().unwrap_or_default(), words.collect::<Vec<String>>());
-        let command = match (word.as_str(), names.as_slice()) {
-            ("" | "list", []) => ExtCommand::List { json: false },
-            ("enable", [_, ..]) => ExtCommand::Enable { names },
-            ("disable", [_, ..]) => ExtCommand::Disable { names },
-            ("trust", [name]) => ExtCommand::Trust { name: name.clone(), digest: None, uncovered: false },
-            ("info", [name]) => ExtCommand::Info { name: name.clone(), json: false },
-            ("reload", []) => {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match words.as_slice() {
+            [] | ["list"] => self.command("ext", &["list"]),
+            ["enable" | "disable", _, ..] | ["trust" | "info", _] => self.command("ext", &words),
+            ["reload"] => {
                 let news = self.lookout.reload(self.desk.app);
-                return self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()));
+                self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()))?;
             }
-            (name, []) if !matches!(name, "enable" | "disable" | "trust" | "info") => {
-                ExtCommand::Info { name: word, json: false }
-            }
-            _ => return self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload"),
-        };
-        {
-            let mut output = self.output.lock();
-            if let Err(failure) = ext::run_command(command, &self.lookout.context(), &mut output) {
-                output.failure(&failure);
-            }
+            [name] if !["enable", "disable", "trust", "info"].contains(name) => self.command("ext", &["info", name]),
+            _ => self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload")?,
         }
-        self.catch_up();
         Ok(())
     }
 

@@ -7,9 +7,10 @@ use ollm_catalog::Extension;
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
 use ollm_store::{Digest, digest_bytes, read_bounded};
-use ollm_trust::{ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
+use ollm_trust::{Approvable, ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
 
 use super::{consent, hooks, loaded, understood};
+use crate::approver::{AskedAbout, HookGroup};
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -95,12 +96,55 @@ pub(super) fn ask_person(
     app: &App,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let screen = review::text(&consent::review(extension, whole, uncovered_parts(extension, app), app));
-    review::show(&screen, output);
+    review::show(&screen(extension, whole, app), output);
     let name = &extension.name;
     let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes?");
     let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole));
     review::ask_yes(&format!("extension `{name}`"), &question, [by_script])
+}
+
+fn screen(extension: &Extension, whole: &Proposal, app: &App) -> String {
+    review::text(&consent::review(extension, whole, uncovered_parts(extension, app), app))
+}
+
+/// An extension, for the question before one of its hooks runs.
+pub(crate) struct ExtensionGroup {
+    name: String,
+    app: App,
+    whole: Proposal,
+    members: Vec<AskedAbout>,
+}
+
+impl ExtensionGroup {
+    pub(crate) fn of(name: String, app: App) -> Result<ExtensionGroup, Failure> {
+        let extension = understood(&name, &app)?;
+        let whole = propose(extension, &app)?;
+        let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
+        let member = |hook: Arc<Hook>| {
+            let part = trust.propose_part(&whole, &*hook, &context).ok()?;
+            Some((Approvable::id(&*hook).into_owned(), part.identity.digest.to_string()))
+        };
+        let members = hooks(extension, &app).into_iter().filter_map(member).collect();
+        Ok(ExtensionGroup { name, app, whole, members })
+    }
+}
+
+impl HookGroup for ExtensionGroup {
+    fn title(&self) -> String {
+        format!("The extension `{}`", self.name)
+    }
+
+    fn screen(&self) -> String {
+        understood(&self.name, &self.app).map(|one| screen(one, &self.whole, &self.app)).unwrap_or_default()
+    }
+
+    fn members(&self) -> Vec<AskedAbout> {
+        self.members.clone()
+    }
+
+    fn approve(&self, output: &mut Output) -> Result<(), Failure> {
+        record(understood(&self.name, &self.app)?, &self.whole, Uncovered::Refused, &self.app, output)
+    }
 }
 
 /// What hooks and servers of an extension may run without being part of what is approved.

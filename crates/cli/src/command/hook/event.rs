@@ -63,20 +63,28 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
         return Err(Unread::Usage(Failure::usage(message)));
     }
     let bytes = received(deadline).map_err(Unread::Broken)?;
-    if let Some(name) = name {
-        return host.read_event_named(name, &bytes).map_err(unread);
+    let read = match name {
+        Some(name) => host.read_event_named(name, &bytes),
+        None => host.read_event(&bytes),
+    };
+    let lacks = |request: &Request| agent_named(host.name())?.lacks(request);
+    let lacking = read.as_ref().ok().and_then(lacks);
+    // What makes sense by the name it was announced with is taken for that: several agents start each other's hooks.
+    if (name.is_none() || read.is_err() || lacking.is_some())
+        && let Some(misdirected) = misdirected(host, &bytes)
+    {
+        return Err(Unread::Misdirected(Box::new(misdirected)));
     }
-    let read = host.read_event(&bytes);
-    match misdirected(host, &bytes, read.as_ref().ok()) {
-        Some(misdirected) => Err(Unread::Misdirected(Box::new(misdirected))),
+    match lacking {
+        Some(field) => Err(Unread::Broken(format!("it does not say `{field}`, so the call cannot be judged"))),
         None => read.map_err(unread),
     }
 }
 
 /// An event that another agent sent than the one that was named.
-fn misdirected(host: &dyn Dialect, bytes: &[u8], read: Option<&Request>) -> Option<Misdirected> {
+fn misdirected(host: &dyn Dialect, bytes: &[u8]) -> Option<Misdirected> {
     let agent = agent_named(host.name())?;
-    let (sender, request) = agent.actual_sender(bytes, read)?;
+    let (sender, request) = agent.actual_sender(bytes)?;
     let why = format!(
         "{} has no event `{}`, which is one of {}; the line that asks says `--from {}`, and `ollm connect AGENT` writes the right one",
         agent.title, request.spelling.event, sender.title, agent.name
@@ -126,7 +134,10 @@ fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
         let ended = end.push(read).map_err(|error| format!("the event cannot be read: {error}"))?;
         stdin.consume(count);
         if let Some(at) = ended {
-            bytes.truncate(before + at);
+            let more = bytes.split_off(before + at);
+            if more.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != 0) {
+                return Err("something follows the event; send one JSON object, and nothing after it".to_owned());
+            }
             return Ok(bytes);
         }
         if count == 0 {

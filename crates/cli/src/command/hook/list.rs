@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook};
+use ollm_app::{App, AppContext, undeclared_line, unsent_events};
 use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
@@ -18,8 +18,8 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     let app = App::load(context, Positions::Always)?;
     let rows = show::states(app.hooks(), &app);
     context.tell_notices(output);
-    if let Some(note) = git_hook::waits_in_vain(rows.iter().map(|(hook, _)| &**hook), context) {
-        output.tell(&note);
+    for line in unsent_events(rows.iter().map(|(hook, _)| &**hook), context) {
+        output.tell(&line);
     }
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
@@ -27,15 +27,14 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     if as_json {
         app.tell_problems(output);
         for script in &app.undeclared {
-            output.tell(&format!(
-                "{} is declared by no hook file and never runs; `{}`",
-                script.path.display(),
-                adding(script)
-            ));
+            output.tell(&undeclared_line(script, context));
         }
         return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
     }
     output.text(&table(&rows))?;
+    if let Some(migrated) = &app.migrated {
+        output.tell(migrated);
+    }
     if let Some(off) = app.what_is_off() {
         output.tell(&off);
     }
@@ -109,8 +108,8 @@ fn table(rows: &[(Arc<Hook>, State)]) -> String {
 fn standing(hook: &Hook, state: &State) -> String {
     match (hook.spec.enabled && state.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
-        (true, Some(why)) => format!("{}, cannot run: {why}", state.trust),
-        (true, None) => state.trust.to_owned(),
+        (true, Some(why)) => format!("{}, cannot run: {why}", state.trusted()),
+        (true, None) => state.trusted().to_owned(),
     }
 }
 

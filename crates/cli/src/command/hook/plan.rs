@@ -1,11 +1,10 @@
 //! `ollm hook plan`: what would happen for an event, without running anything.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook};
+use ollm_app::{App, AppContext, Forecast, Step, tell_undeclared, unsent_events};
 use ollm_catalog::Positions;
-use ollm_engine::{Plan, Planned, Reason, Skip};
+use ollm_engine::{Reason, Skip};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -25,39 +24,19 @@ pub(super) fn run(
     let app = App::load(context, Positions::OnDemand)?;
     context.tell_notices(output);
     app.tell_problems(output);
-    let Plan { event, stages, mut skipped } = app.engine.plan(&event);
-    let name = event.name();
-    let stages = runnable(stages, &app, &mut skipped);
-    let planned = stages.iter().flatten().map(|step| &*step.hook);
-    if let Some(note) = git_hook::waits_in_vain(planned, context) {
-        output.tell(&note);
+    tell_undeclared(context, output);
+    let forecast = Forecast::of(&event, &app);
+    let planned = forecast.stages.iter().flatten().map(|step| &*step.hook);
+    for line in unsent_events(planned, context) {
+        output.tell(&line);
     }
     if as_json {
-        return output.pretty_json(&to_json(name, &stages, &skipped));
+        return output.pretty_json(&to_json(&forecast));
     }
-    output.text(&text(name, &stages, &skipped))
+    output.text(&text(&forecast))
 }
 
-/// The hooks that would run; the others are skipped with the reason.
-fn runnable(stages: Vec<Vec<Planned>>, app: &App, skipped: &mut Vec<Skip>) -> Vec<Vec<Step>> {
-    let stages = stages.into_iter().map(|stage| {
-        let forecasts = stage.iter().map(|planned| {
-            let (hook, others) = app.engine.forecast(planned);
-            skipped.extend(others);
-            Some(Step { hook: hook?, failure: planned.failure().map(str::to_owned) })
-        });
-        forecasts.flatten().collect::<Vec<_>>()
-    });
-    stages.filter(|stage| !stage.is_empty()).collect()
-}
-
-/// A hook that would run, or fail without running.
-struct Step {
-    hook: Arc<Hook>,
-    failure: Option<String>,
-}
-
-fn to_json(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> Value {
+fn to_json(forecast: &Forecast) -> Value {
     let step = |step: &Step| {
         let mut value = brief(&step.hook);
         if let (Some(map), Some(why)) = (value.as_object_mut(), &step.failure) {
@@ -65,8 +44,15 @@ fn to_json(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> Value {
         }
         value
     };
-    let stages = stages.iter().map(|stage| stage.iter().map(step).collect::<Vec<_>>()).collect::<Vec<_>>();
-    let skipped = skipped.iter().map(|skip| {
+    let stages: Vec<Vec<Value>> = forecast.stages.iter().map(|stage| stage.iter().map(step).collect()).collect();
+    let depends = forecast.depends.iter().map(|hook| {
+        let mut value = brief(hook);
+        if let Some(map) = value.as_object_mut() {
+            map.insert("matcher".to_owned(), hook.matcher.text().into());
+        }
+        value
+    });
+    let skipped = forecast.skipped.iter().map(|skip| {
         let mut value = brief(&skip.hook);
         if let Some(map) = value.as_object_mut() {
             map.insert("reason".to_owned(), skip.reason.name().into());
@@ -74,7 +60,12 @@ fn to_json(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> Value {
         }
         value
     });
-    json!({"event": event, "stages": stages, "skipped": skipped.collect::<Vec<_>>()})
+    json!({
+        "event": forecast.event.name(),
+        "stages": stages,
+        "depends": depends.collect::<Vec<_>>(),
+        "skipped": skipped.collect::<Vec<_>>(),
+    })
 }
 
 fn brief(hook: &Hook) -> Value {
@@ -95,9 +86,10 @@ fn brief(hook: &Hook) -> Value {
     value
 }
 
-fn text(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> String {
-    let mut text = format!("{event}\n");
-    if stages.is_empty() {
+fn text(forecast: &Forecast) -> String {
+    let Forecast { event, stages, depends, skipped } = forecast;
+    let mut text = format!("{}\n", event.name());
+    if stages.is_empty() && depends.is_empty() {
         text.push_str("  no hook runs\n");
     }
     for (number, stage) in stages.iter().enumerate() {
@@ -120,6 +112,12 @@ fn text(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> String {
                 let _ = writeln!(text, "       fails: {}", one_line(why));
             }
         }
+    }
+    if !depends.is_empty() {
+        let _ = writeln!(text, "  run for some, by {}:", event.subject_field().unwrap_or("subject"));
+    }
+    for hook in depends {
+        let _ = writeln!(text, "     {}  for {}", one_line(hook.id()), one_line(&hook.matcher.text()));
     }
     if !skipped.is_empty() {
         text.push_str("  not run:\n");

@@ -21,6 +21,9 @@ pub(super) fn to_json(hook: &Hook) -> Map<String, Value> {
         "scope": hook.reach.value.name(),
         "scopeFrom": hook.reach.basis.name(),
         "async": detached(hook),
+        "permissions": spec.permissions.as_ref().map(|allowed| {
+            json!({"read": allowed.read, "write": allowed.write, "net": allowed.net})
+        }),
     });
     fields.as_object().cloned().unwrap_or_default()
 }
@@ -39,6 +42,7 @@ fn to_json_of_silence() -> Map<String, Value> {
         "if": null,
         "rateLimit": {"perMinute": null, "cooldownMs": null},
         "requires": {"commands": [], "files": [], "services": []},
+        "permissions": null,
     });
     silence.as_object().cloned().unwrap_or_default()
 }

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_app::connect::{TEST_EVENT, asker_of, remember_fired};
-use ollm_app::{App, AppContext, LoadOptions, Turn, trace};
+use ollm_app::connect::{TEST_EVENT, asker_of, into_box, remember_fired};
+use ollm_app::watch::FileNote;
+use ollm_app::{App, AppContext, LoadOptions, Turn, trace, undeclared_today};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
-use ollm_engine::{Outcome, Reason};
+use ollm_engine::{Outcome, Reason, Report};
 use ollm_protocol::dialect::{OLLM, agent_named};
 use ollm_protocol::event::Power;
 use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
@@ -95,7 +96,13 @@ pub(crate) fn run<'a>(
                     let told = files.iter().filter_map(|file| dispatch(file, told, context, output).ok());
                     let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
                     let judged = dispatch(&request.event, manner, context, output);
-                    told.then(judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict))
+                    let verdict =
+                        judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict);
+                    let can_change = agent.is_some_and(|agent| agent.capabilities(&request).modify.is_possible());
+                    told.then(match &context.program {
+                        Some(program) if arguments.in_box && can_change => into_box(&request.event, verdict, program),
+                        _ => verdict,
+                    })
                 }
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
             };
@@ -219,9 +226,11 @@ pub(super) fn through(
     let children = app.engine.children();
     children.end_soon();
     let hold = children.hold_signals();
+    // Who watches the project does not tell hooks of the same change again.
+    let note = FileNote::begin(&timed, context);
     let mut outcome = match (turn, manner) {
         (Turn::Decided(outcome), _) => *outcome,
-        (_, Manner { explain: true, .. }) => app.engine.dispatch_explained(&timed),
+        (_, Manner { explain: true, .. }) => app.dispatch_explained(&timed),
         (turn, Manner { deadline, .. }) => {
             let outcome = match deadline {
                 Some(deadline) => app.dispatch_until(&timed, &|| Instant::now() >= deadline),
@@ -231,10 +240,13 @@ pub(super) fn through(
             outcome
         }
     };
+    drop(note);
     outcome.unheard = manner
         .deaf
         .filter(|_| !outcome.continues())
         .map(|agent| format!("{agent} cannot be told of a refusal at this event, and went on"));
+    outcome.notes = undeclared_today(context);
+    outcome.notes.iter().for_each(|note| output.tell(note));
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(output);
     }
@@ -242,7 +254,7 @@ pub(super) fn through(
     trace::leave(&app, event, &outcome, output);
     drop(hold);
     app.engine.trust.remember();
-    tell(&outcome, output);
+    tell(event, &outcome, output);
     details::tell(&outcome, output);
     // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
     std::mem::forget(app);
@@ -257,23 +269,36 @@ fn timed(event: &Event) -> Event {
 }
 
 /// What a person should know about the run, one line each.
-fn tell(outcome: &Outcome, output: &mut Output) {
+fn tell(event: &Event, outcome: &Outcome, output: &mut Output) {
+    tell_unmatched(event, outcome, output);
     let concerns = |reason| matches!(reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
     let skipped: Vec<_> = outcome.skipped.iter().filter(|skip| concerns(skip.reason)).collect();
     for skip in skipped.iter().take(MOST_LINES) {
-        let (name, source) = (&skip.hook.spec.name, skip.hook.spec.source.name());
-        output.tell(&format!("{source} hook `{name}` did not run: {}", skip.detail));
+        output.tell(&format!("{} did not run: {}", skip.hook.spec.title(), skip.detail));
     }
     if let Some(more) = skipped.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
         output.tell(&format!("{more} more hooks did not run; `ollm hook list` shows why"));
     }
-    for report in &outcome.reports {
-        if let Some(error) = &report.error {
-            output.tell(&format!(
-                "{} hook `{}` failed: {error}",
-                report.hook.spec.source.name(),
-                report.hook.spec.name
-            ));
+    for failure in outcome.reports.iter().filter_map(Report::failure) {
+        output.tell_failure(&failure);
+    }
+}
+
+/// An event that does not say what it is about: which hooks cannot tell whether they are for it.
+fn tell_unmatched(event: &Event, outcome: &Outcome, output: &mut Output) {
+    let Some(field) = event.missing_subject() else { return };
+    let unmatched = outcome.skipped.iter().filter(|skip| skip.reason == Reason::Matcher);
+    let labels: Vec<String> = unmatched.map(|skip| skip.hook.spec.label()).collect();
+    let lacks = format!("the {} event has no `{field}`", event.kind.name());
+    let (shown, more) = labels.split_at(MOST_LINES.min(labels.len()));
+    match more.len() {
+        0 if !shown.is_empty() => {
+            output.tell(&format!("{lacks}, so these hooks did not run: {}", shown.join(", ")));
         }
+        0 if event.kind.is_tool_call() => {
+            output.tell(&format!("{lacks}, so nothing that depends on the tool was judged"));
+        }
+        0 => {}
+        more => output.tell(&format!("{lacks}, so these hooks did not run: {} and {more} more", shown.join(", "))),
     }
 }

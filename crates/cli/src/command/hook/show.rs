@@ -3,13 +3,13 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, git_hook};
+use ollm_app::{App, AppContext, unsent_events};
 use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
 
 use ollm_protocol::tool::table::FOREIGN;
-use ollm_trust::{Approvable, Standing, command_text};
+use ollm_trust::{Approvable, Standing, Term, command_text};
 use serde_json::{Map, Value, json};
 
 use super::{list, rules, trust};
@@ -27,6 +27,17 @@ pub(super) struct State {
     pub(super) off: Option<String>,
     /// Why it cannot be started at all.
     pub(super) unready: Option<String>,
+}
+
+impl State {
+    /// Whether it may run, for people.
+    pub(super) fn trusted(&self) -> &'static str {
+        match self.trust {
+            "session" => "trusted for one session",
+            "once" => "trusted once",
+            other => other,
+        }
+    }
 }
 
 /// The states of all hooks, with the common digests of their groups.
@@ -53,7 +64,12 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
         Err(why) => (None, Some(why.to_string())),
     };
     let trust = match app.engine.trust.standing(hook, identity.as_ref()) {
-        Standing::Approved | Standing::Limited => "trusted",
+        _ if identity.as_ref().is_some_and(|identity| app.engine.trust.is_granted(hook, identity)) => "session",
+        Standing::Approved => "trusted",
+        Standing::Limited => match app.engine.trust.approval(hook).map(|approval| approval.term) {
+            Some(Term::Once) => "once",
+            _ => "session",
+        },
         Standing::Modified => "modified",
         Standing::Unknown => "untrusted",
     };
@@ -66,8 +82,8 @@ pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Ou
     let app = App::load(context, Positions::Always)?;
     context.tell_notices(output);
     let hook = app.hook(id)?;
-    if let Some(note) = git_hook::waits_in_vain(std::iter::once(&*hook), context) {
-        output.tell(&note);
+    for line in unsent_events(std::iter::once(&*hook), context) {
+        output.tell(&line);
     }
     let hooks = match &hook.spec.group {
         Some(group) => trust::group::members(group, &app),
@@ -134,10 +150,15 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
         row.1.clone_from(off);
     }
     let declared = rows.iter().position(|(name, _)| *name == "enabled").map_or(rows.len(), |at| at + 1);
-    rows.insert(declared, ("trust", state.trust.to_owned()));
+    rows.insert(declared, ("trust", state.trusted().to_owned()));
     let covered = covered(hook).into_iter().map(|(agent, names)| format!("{agent}: {}", names.join(", ")));
     let covered = covered.collect::<Vec<_>>().join("\n");
-    rows.extend((!covered.is_empty()).then_some(("covers", covered)));
+    let names_tools = hook.events.iter().any(|kind| kind.subject_field() == Some("tool_name"));
+    if !covered.is_empty() {
+        rows.push(("covers", covered));
+    } else if names_tools && !matches!(hook.matcher, Matcher::Any) && !hook.matcher.text().starts_with("mcp__") {
+        rows.push(("covers", "no tool that is known of any agent".to_owned()));
+    }
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     if let Some(group) = &hook.spec.group {
         let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();

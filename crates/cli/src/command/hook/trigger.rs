@@ -1,6 +1,6 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
-use ollm_app::{App, AppContext};
+use ollm_app::{App, AppContext, refuse_too_deep, sent_by_hook};
 use ollm_catalog::Positions;
 use ollm_protocol::{Event, EventKind};
 use serde_json::Value;
@@ -27,7 +27,9 @@ pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &m
     let _ = app.engine.registry.register(hook.as_ref().clone());
     let name = hook.spec.name.as_str();
     let fields = [("eventName", name.into()), ("data", data), ("source", "user".into())];
-    let outcome = through(app, &Event::new(EventKind::UserTriggered, fields), Manner::default(), context, output);
+    refuse_too_deep(context)?;
+    let event = sent_by_hook(Event::new(EventKind::UserTriggered, fields), context);
+    let outcome = through(app, &event, Manner::default(), context, output);
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

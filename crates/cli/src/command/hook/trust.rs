@@ -6,7 +6,7 @@ use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::{Positions, configuration};
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
-use ollm_trust::{Approvable, Proposal, Standing, Term};
+use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
 
 use crate::arguments::hook::TrustArguments;
 use crate::ask::{Chosen, YES, choose};
@@ -16,7 +16,7 @@ use crate::command::trust::tell_floor;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
-pub(super) mod group;
+pub(crate) mod group;
 mod list;
 
 use group::Target;
@@ -154,15 +154,14 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
     let proposal = propose(hook, way, app)?;
     let term = match way.digest {
         Some(named) => check_digest(hook, &proposal, named)?,
-        None => ask_person(hook, &proposal, app, output)?,
+        None => ask_person(hook, &proposal, way, app, output)?,
     };
     record(hook, &proposal, term, app, output)
 }
 
 /// Shows all of them, and asks once.
 fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
-    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
-    review::show(&texts.join("\n\n"), output);
+    review::show(&screens(hooks, proposals, app), output);
     let question = format!("\nLet these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
     match choose(&question, YES, &|| false) {
         Chosen::One(()) => Ok(()),
@@ -214,19 +213,35 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
-fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
+fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output: &mut Output) -> Result<Term, Failure> {
     review::show(&screen(hook, proposal, app), output);
     let question = "\nMay this hook run, as long as nothing of it changes?";
-    let mut offered = vec![("[a]lways", Term::Always)];
+    let mut offered = Vec::new();
+    let covered = proposal.uncovered().is_empty() || way.uncovered == Uncovered::Accepted;
+    if covered {
+        offered.push(("[a]lways", Term::Always));
+    } else {
+        output.tell("it cannot be approved for good, because of what is uncovered; `--uncovered` does so all the same");
+    }
     if app.engine.trust.key().is_none() {
         // What is used up changes the list, and a signed one changes only by a person.
         offered.extend([("one [s]ession", Term::Session(None)), ("[o]nce", Term::Once)]);
+    }
+    if offered.is_empty() {
+        let parts = ApproveError::Uncovered(proposal.uncovered().to_vec());
+        return Err(review::unapproved(&format!("hook `{}`", hook.id()), parts));
     }
     match choose(question, &offered, &|| false) {
         Chosen::One(term) => Ok(term),
         Chosen::No => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
         Chosen::Nobody => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
     }
+}
+
+/// What is shown of several hooks.
+fn screens(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App) -> String {
+    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
+    texts.join("\n\n")
 }
 
 /// What is shown of one hook.

@@ -106,7 +106,7 @@ fn show(result: ToolResult, arguments: &CallArguments, spill: &Spill, output: &m
 }
 
 /// The server's own name for a tool that takes these arguments. What is remembered of a server may be out of date: only
-/// what it says now is a reason to refuse.
+/// what it says now is a reason to refuse. Where changed tools wait for a person, only what it says now is a reason to call.
 fn fitting(
     tool: &str,
     args: &Map<String, Value>,
@@ -115,7 +115,7 @@ fn fitting(
     output: &mut Output,
 ) -> Result<String, Failure> {
     let name = &known.spec.name;
-    if let Some(entry) = &known.cached
+    if let Some(entry) = known.cached.as_ref().filter(|_| known.review().is_none())
         && let Ok(fitting) = fit(tool, args, name, &known.offers(entry.listed()))
     {
         return Ok(fitting.told(tool, name, output));

@@ -78,18 +78,19 @@ fn probe<'a>(
             row.transport = status.transport.map_or(std::mem::take(&mut row.transport), str::to_owned);
             row.error = problem(&status, outcome);
             if let ServerState::Degraded(why) = &status.state {
-                output.tell(&format!("server `{}`: {why}", status.name));
+                output.tell_failure(&format!("{}: {why}", row.known.spec.label()));
                 code = code.max(Kind::Environment as u8);
             }
             if matches!(status.state, ServerState::Ready | ServerState::Degraded(_)) {
                 let offers = row.known.offers(&live.listed(&status.name));
-                for remark in remarks(&status.name, &status.warnings, &offers) {
+                for remark in remarks(&row.known.spec.label(), &status.warnings, &offers) {
                     output.tell(&remark);
                 }
                 row.tools = Some(offers.tools.len());
                 continue;
             }
-            output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));
+            let why = row.error.as_deref().unwrap_or(row.state);
+            output.tell_failure(&format!("{}: {why}", row.known.spec.label()));
             code = code.max(Kind::Environment as u8);
         }
         Ok(())

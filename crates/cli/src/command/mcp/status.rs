@@ -1,8 +1,15 @@
 //! `ollm mcp status`: how servers are declared, and how they are in the conversations that run.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
 use ollm_app::AppContext;
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
-use ollm_app::servers::Servers;
+use ollm_app::servers::{DeclaredServer, LastFailure, Servers, last_failures, tokens};
+use ollm_catalog::Address;
+use ollm_engine::trace::iso;
+use ollm_mcp::{Grant, granted};
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
@@ -18,10 +25,14 @@ pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output:
     for trouble in &troubles {
         output.tell(trouble);
     }
+    let kept = Kept { failures: last_failures(context), tokens: tokens(context) };
     if as_json {
-        output.pretty_json(&rows.iter().map(|row| entry(row, &chats)).collect())?;
+        output.pretty_json(&rows.iter().map(|row| entry(row, &chats, &kept)).collect())?;
     } else {
         output.text(&table(&rows))?;
+        for row in &rows {
+            kept.tell(row.known, output);
+        }
         if chats.is_empty() && !troubles.is_empty() {
             output.tell("whether servers run is not known: what was asked did not answer");
         } else if chats.is_empty() {
@@ -33,9 +44,45 @@ pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output:
     Ok(if names.is_empty() { super::code(&servers) } else { OK })
 }
 
+/// What is kept of servers that do not run.
+struct Kept {
+    failures: BTreeMap<String, LastFailure>,
+    /// The file of what was granted.
+    tokens: PathBuf,
+}
+
+impl Kept {
+    fn failure(&self, known: &DeclaredServer) -> Option<&LastFailure> {
+        self.failures.get(&known.key.as_ref()?.to_string())
+    }
+
+    /// Whether a person logged in to a server on the web; its address may hold variables, which are not filled in here.
+    fn login(&self, known: &DeclaredServer) -> Option<Grant> {
+        match &known.spec.address {
+            Address::Url { url, .. } => granted(url, &self.tokens),
+            Address::Command { .. } => None,
+        }
+    }
+
+    fn tell(&self, known: &DeclaredServer, output: &mut Output) {
+        let label = known.spec.label();
+        if let Some(failure) = self.failure(known) {
+            output.tell(&format!("{label} failed at {}: {}", time(failure), failure.why));
+        }
+        if let Some(grant) = self.login(known) {
+            output.tell(&format!("{label}: you are logged in at {}", grant.issuer));
+        }
+    }
+}
+
+fn time(failure: &LastFailure) -> String {
+    let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(failure.at));
+    iso(at.unwrap_or(SystemTime::UNIX_EPOCH))
+}
+
 /// The entry of the list with the coarser word beside the state: as declared, and as it is in each conversation. The
 /// newest conversation speaks for the server itself.
-fn entry(row: &Row<'_>, chats: &[Chat]) -> Value {
+fn entry(row: &Row<'_>, chats: &[Chat], kept: &Kept) -> Value {
     let name = &row.known.spec.name;
     let live: Vec<(&Chat, &Value)> = chats.iter().filter_map(|chat| Some((chat, chat.server(name)?))).collect();
     let mut entry = row.entry();
@@ -48,6 +95,13 @@ fn entry(row: &Row<'_>, chats: &[Chat]) -> Value {
             object.insert(key.to_owned(), server.get(key).cloned().unwrap_or_default());
         }
     }
+    let failure = kept.failure(row.known);
+    let failure = failure.map(|failure| json!({"at": time(failure), "message": failure.why}));
+    object.insert("lastFailure".to_owned(), failure.into());
+    let login = kept.login(row.known);
+    let login =
+        login.map(|grant| json!({"issuer": grant.issuer, "scopes": grant.scopes, "renewable": grant.renewable}));
+    object.insert("login".to_owned(), login.into());
     let running = live.iter().any(|(_, server)| server.get("status").and_then(Value::as_str) == Some("connected"));
     object.insert("running".to_owned(), running.into());
     object.insert("chats".to_owned(), live.iter().map(|(chat, server)| told(chat, server)).collect());

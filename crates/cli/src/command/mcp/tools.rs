@@ -69,14 +69,14 @@ fn gather<'a>(
             for (status, outcome) in live.start(output) {
                 let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
                 if let ServerState::Degraded(why) = &status.state {
-                    output.tell(&format!("server `{}`: {why}", status.name));
+                    output.tell_failure(&format!("{}: {why}", known.spec.label()));
                 }
                 if status.tools > 0 || status.state == ServerState::Ready {
                     let offers = known.offers(&live.listed(&status.name));
                     tell(known, &status.warnings, &offers, output);
                     lists.push((known, offers, status.state.name()));
                 } else {
-                    outcome.err().into_iter().for_each(|error| output.tell(&error.to_string()));
+                    outcome.err().into_iter().for_each(|error| output.tell_failure(&error.to_string()));
                     code = code.max(Kind::Environment as u8);
                 }
             }
@@ -88,7 +88,7 @@ fn gather<'a>(
 }
 
 fn tell(known: &DeclaredServer, warnings: &[String], offers: &Offers, output: &mut Output) {
-    for remark in remarks(&known.spec.name, warnings, offers) {
+    for remark in remarks(&known.spec.label(), warnings, offers) {
         output.tell(&remark);
     }
 }

@@ -1,8 +1,8 @@
 //! One line per record.
 
+use ollm_app::trace::Record;
 use serde_json::Value;
 
-use super::record::Record;
 use crate::command::hook::columns;
 
 const HEAD: [&str; 8] = ["TIME", "ID", "EVENT", "SUBJECT", "VERDICT", "MS", "RAN", "SKIPPED"];

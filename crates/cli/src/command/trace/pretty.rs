@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
+use ollm_app::trace::{Record, at};
 use ollm_store::{escape_for_json, one_line};
 use serde_json::Value;
-
-use super::record::{Record, at};
 
 pub(super) fn text(record: &Record) -> String {
     let mut text = format!("{}  {}\n", one_line(record.id()), one_line(record.text("time")));
     head(record, &mut text);
     section("plan", record.list("plan"), &mut text, stage);
     section("hooks", record.list("hooks"), &mut text, hook);
+    section("notes", record.list("notes"), &mut text, shown);
     section("not run", record.list("skipped"), &mut text, skip);
     data(record, &mut text);
     text

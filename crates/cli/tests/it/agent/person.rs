@@ -183,8 +183,107 @@ fn the_question_about_a_hook_of_a_changed_extension_shows_what_changed_and_the_w
     lab.write("home/.ollm/extensions/mine/words.txt", "kind\n");
     crate::bundled::approve(&lab, "mine");
     lab.write("home/.ollm/extensions/mine/words.txt", "unkind\n");
-    let ran = typed(&lab, r"May it run, as long=>n\r", &task(&[]));
-    assert!(ran.stdout.contains("changed: words.txt") && ran.stdout.contains("+unkind"), "{ran:?}");
-    assert!(ran.stdout.contains("`ollm ext trust mine`") && !ran.stdout.contains("ollm hook trust"), "{ran:?}");
+    let ran = typed(&lab, r"May all of it run, as long=>n\r", &task(&[]));
+    assert!(ran.stdout.contains("The extension `mine` is not approved as it is"), "{ran:?}");
+    assert!(ran.stdout.contains("words.txt") && ran.stdout.contains("+unkind"), "{ran:?}");
+    assert!(!ran.stdout.contains("ollm hook trust"), "{ran:?}");
     assert!(!ran.stdout.contains("# the script") && !ran.stdout.contains(":0:0"), "{ran:?}");
+}
+
+#[test]
+fn always_is_offered_where_a_hook_is_about_to_run_and_holds() {
+    let lab = lab(&[text("over")]);
+    lab.workspace_hook("before_agent", "guest", "echo ran >> ../ran; echo '{\"continue\": true}'", "");
+    let ran = typed(&lab, r"[o]nce, one [s]ession, [a]lways, [N]o: =>a\r|over=>", &task(&[]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(run(&lab, &[]).code, 0, "it is not asked about again");
+    assert_eq!(std::fs::read_to_string(lab.root.join("ran")).unwrap(), "ran\nran\n");
+    // What no approval covers is not offered for good.
+    let lab = self::lab(&[text("over")]);
+    let inline = json!({"hooks": {"before_agent": [{"name": "open", "command": "sh", "args": ["-c", ". ./$NAME"]}]}});
+    lab.workspace("open.json", inline.to_string());
+    let ran = typed(&lab, r"[o]nce, one [s]ession, [N]o: =>n\r|over=>", &task(&[]));
+    assert!(ran.stdout.contains("To approve it for good") && !ran.stdout.contains("[a]lways"), "{ran:?}");
+}
+
+#[test]
+fn a_group_is_asked_about_once_as_a_group() {
+    let script = |name: &str| format!("echo {name} >> \"$OLLM_PROJECT_DIR/../ran\"; echo '{{\"continue\": true}}'");
+    for (answer, again) in [("s", "over=>"), ("a", "over=>"), ("n", "over=>")] {
+        let lab = lab(&[text("over")]);
+        for (name, event) in [("one", "before_agent"), ("two", "before_model")] {
+            lab.workspace(&format!("trusted/{name}.sh"), script(name));
+            lab.workspace(&format!("trusted/{name}.json"), crate::lab::hook_file(event, name, ""));
+        }
+        let ran = typed(&lab, &format!(r"May all of it run=>{answer}\r|{again}"), &task(&[]));
+        assert_eq!((ran.code, ran.stdout.matches("[N]o: ").count()), (0, 1), "{answer}: {ran:?}");
+        assert!(ran.stdout.contains("The group `trusted` of 2 hooks is not approved"), "{ran:?}");
+        let marks = std::fs::read_to_string(lab.root.join("ran")).unwrap_or_default();
+        assert_eq!(marks, if answer == "n" { "" } else { "one\ntwo\n" }, "{answer}: {ran:?}");
+        let _ = std::fs::remove_file(lab.root.join("ran"));
+        run(&lab, &[]);
+        assert_eq!(lab.root.join("ran").exists(), answer == "a", "{answer}");
+    }
+}
+
+#[test]
+fn an_extension_is_asked_about_once_with_all_its_hooks() {
+    let script = "echo ran >> \"$OLLM_PROJECT_DIR/../ran\"; echo '{\"continue\": true}'";
+    for answer in ["s", "a"] {
+        let lab = lab(&[text("over")]);
+        let entry = |name: &str| json!([{"name": name, "command": "sh", "args": ["run.sh"]}]);
+        let hooks = json!({"before_agent": entry("one"), "before_model": entry("two")});
+        let manifest = json!({"name": "mine", "version": "1.0.0", "description": "One", "hooks": hooks});
+        lab.write("project/.ollm/extensions/mine/manifest.json", manifest.to_string());
+        lab.write("project/.ollm/extensions/mine/run.sh", script);
+        let ran = typed(&lab, &format!(r"May all of it run=>{answer}\r|over=>"), &task(&[]));
+        assert_eq!((ran.code, ran.stdout.matches("[N]o: ").count()), (0, 1), "{answer}: {ran:?}");
+        assert_eq!(std::fs::read_to_string(lab.root.join("ran")).unwrap(), "ran\nran\n", "{answer}: {ran:?}");
+        let entry = &lab.run(&["ext", "list", "--json"]).answer()[0];
+        assert_eq!(entry["trust"], if answer == "a" { "trusted" } else { "untrusted" }, "{entry:#}");
+    }
+}
+
+#[test]
+fn an_approval_for_a_session_shows_as_such() {
+    let lab = lab(&[text("over")]);
+    lab.workspace_hook("before_agent", "guest", "echo '{\"continue\": true}'", "");
+    let steps = r"> =>hi\r|[N]o: =>s\r|over=>|> =>/hooks\r|trusted for one session=>|> =>/quit\r";
+    let ran = typed(&lab, steps, &["chat", "--model", "replay:../talk.jsonl"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let id = "workspace:guest.json:before_agent:guest";
+    let ran = typed(&lab, r"[N]o: =>s\r", &["hook", "trust", id]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(lab.run(&["hook", "show", id, "--json"]).answer()["trust"], "session");
+    assert!(lab.run(&["hook", "list"]).stdout.contains("trusted for one session"));
+}
+
+#[test]
+fn every_word_after_a_command_of_a_chat_acts_or_is_refused() {
+    let lab = lab(&[text("never")]);
+    lab.user_hook("before_agent", "mine", "echo '{\"continue\": true}'", "");
+    let id = "user:mine.json:before_agent:mine";
+    let input = format!(
+        "/hooks disable {id}\n/hooks\n/hooks enable {id}\n/hooks show {id}\n/hooks nonsense\n/hooks disable\n/mcp login\n\
+         /mcp nonsense x\n/mcp login nobody\n/help me\n/tools now\n/session x\n/quit now\n/trigger deploy {{broken\n/ext enable\n"
+    );
+    let ran = finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl"]), input.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for part in [
+        &format!("{id} is off"),
+        "disabled",
+        &format!("{id} is on"),
+        "on failure",
+        "write /hooks, or /hooks show|enable|disable|trust|untrust ID",
+        "write /mcp, /mcp NAME, or /mcp start|stop|restart|login|logout|trust|untrust|logs NAME",
+        "/help takes no further words; `me` was not understood",
+        "/tools takes no further words",
+        "/session takes no further words",
+        "/quit takes no further words; `now`",
+        "/trigger deploy: what follows the name is not valid JSON",
+        "write /ext, /ext NAME",
+    ] {
+        assert!(ran.stdout.contains(part), "`{part}` is missing: {ran:?}");
+    }
+    assert!(ran.stderr.contains("there is no server `nobody`"), "{ran:?}");
 }

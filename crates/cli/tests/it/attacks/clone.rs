@@ -348,3 +348,18 @@ fn d16_nothing_that_the_git_configuration_of_a_repository_names_runs() {
         assert!(!lab.root.join("ran").exists(), "{arguments:?}");
     }
 }
+
+#[test]
+fn s09_hooks_of_the_project_that_an_event_names_run_wherever_we_were_started() {
+    let lab = Lab::new();
+    lab.workspace_hook("before_tool", "guest", "exit 0", "");
+    lab.approve("guest");
+    lab.write("elsewhere/.git/HEAD", "");
+    let event =
+        json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}, "cwd": lab.project}});
+    for folder in ["elsewhere", "."] {
+        let mut command = lab.ollm(&["hook", "run"]);
+        command.current_dir(lab.root.join(folder));
+        finish(command, event.to_string().as_bytes()).hook("guest");
+    }
+}

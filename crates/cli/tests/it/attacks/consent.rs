@@ -259,7 +259,8 @@ fn s02_where_the_user_says_so_nothing_is_approved_by_digest() {
     assert!(ran.code == 4 && ran.stderr.contains(why), "{ran:?}");
     assert_eq!(standing(&lab), "untrusted");
     let loosened = lab.run(&["--set", "hooks.approveByDigest=true", "hook", "trust", ID, "--digest", &digest]);
-    assert_eq!(loosened.code, 0, "a person may say so for one run: {loosened:?}");
+    assert!(loosened.code == 4 && loosened.stderr.contains(why), "{loosened:?}");
+    assert_eq!(standing(&lab), "untrusted", "who hides behind another process looks like a person");
 }
 
 #[test]

@@ -156,3 +156,20 @@ fn trust_in_a_project_does_not_reach_into_what_others_put_there() {
     lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: [\"{}\"]\n", exact.display()));
     assert!(runs("project/node_modules/evil") && !runs("project"));
 }
+
+#[test]
+fn s14_trust_in_a_workspace_follows_no_link_to_what_others_wrote() {
+    let lab = Lab::new();
+    lab.workspace_hook("before_tool", "guest", "exit 0", "");
+    lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: [\"{}\"]\n", lab.project.display()));
+    lab.event(shell_event("ls")).hook("guest");
+    fs::create_dir_all(lab.project.join("node_modules/evil")).unwrap();
+    let (own, theirs) = (lab.project.join(".ollm"), lab.project.join("node_modules/evil/.ollm"));
+    fs::rename(&own, &theirs).unwrap();
+    symlink(&theirs, &own).unwrap();
+    assert_eq!(lab.event(shell_event("ls")).skip("guest")["reason"], "untrusted", "a link to the folder");
+    fs::remove_file(&own).unwrap();
+    fs::create_dir(&own).unwrap();
+    symlink(theirs.join("hooks"), own.join("hooks")).unwrap();
+    assert_eq!(lab.event(shell_event("ls")).skip("guest")["reason"], "untrusted", "a link in it");
+}

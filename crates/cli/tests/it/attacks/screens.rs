@@ -242,3 +242,17 @@ fn who_leaves_the_pages_early_is_told_what_was_not_shown() {
     assert!(told.contains("rows were not shown") && !ran.stdout.contains("touch ran"), "{ran:?}");
     assert!(told.contains("[N]o: "), "and asked all the same: {ran:?}");
 }
+
+#[test]
+fn what_cannot_be_approved_for_good_is_not_offered_so() {
+    let lab = Lab::new();
+    lab.write(
+        "project/.ollm/hooks/guest.json",
+        r#"{"hooks": {"before_tool": [{"name": "guest", "action": {"type": "shell", "command": "make check"}}]}}"#,
+    );
+    let ran = TYPING.at(&lab, &["hook", "trust", "guest"]);
+    assert!(ran.stdout.contains("[o]nce") && !ran.stdout.contains("[a]lways"), "{ran:?}");
+    assert!(ran.stdout.contains("`--uncovered`"), "{ran:?}");
+    let ran = TYPING.at(&lab, &["hook", "trust", "guest", "--uncovered"]);
+    assert!(ran.stdout.contains("[a]lways"), "{ran:?}");
+}

@@ -197,7 +197,7 @@ fn the_failures() {
             .exits(2)
             .gives("/hooks/0/status", status)
             .gives("/hooks/1/status", "ok")
-            .tells("user hook `first` failed")
+            .tells("user hook `first` (user:hooks.json:pre-tool-call:first) failed")
             .leaves("next", "")
     });
     check(examples.collect());

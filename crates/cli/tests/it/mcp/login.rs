@@ -100,6 +100,12 @@ fn a_person_logs_in_the_tools_work_and_logging_out_gives_everything_back() {
     let started = lab.run(&["mcp", "start", "s", "--json"]);
     assert_eq!((started.code, &started.answer()[0]["state"]), (5, &json!("needs-auth")), "{started:?}");
 
+    // What needs a login is remembered as a failure, until it is connected.
+    let status = |lab: &Lab| lab.run(&["mcp", "status", "s", "--json"]).answer()[0].clone();
+    let before = status(&lab);
+    assert!(before["lastFailure"]["message"].as_str().unwrap().contains("ollm mcp login s"), "{before:#}");
+    assert_eq!(before["login"], json!(null));
+
     let ran = login(&lab);
     assert_eq!(ran.code, 0, "{ran:?}");
     let answer = ran.answer();
@@ -109,6 +115,9 @@ fn a_person_logs_in_the_tools_work_and_logging_out_gives_everything_back() {
     );
     let called = echo(&lab);
     assert_eq!(text_of(&called), "hi");
+    let after = status(&lab);
+    assert_eq!((&after["lastFailure"], &after["login"]["scopes"]), (&json!(null), &json!(["tools"])), "{after:#}");
+    assert!(lab.run(&["mcp", "status"]).stderr.contains("server `s`: you are logged in at http://127.0.0.1:"));
 
     let file = lab.home.join(".ollm/state/mcp-tokens.json");
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);

@@ -28,7 +28,7 @@ fn what_another_agent_must_not_read_is_in_the_log() {
     let event = r#"{"hook_event_name": "PreToolUse", "tool_name": "shell", "tool_input": {}}"#;
     let ran = lab.event_from("agent", event);
     assert_eq!(ran.stderr, "");
-    assert!(log(&lab).contains("user hook `broken` failed"), "{}", log(&lab));
+    assert!(log(&lab).contains("user hook `broken` (user:broken.json:before_tool:broken) failed"), "{}", log(&lab));
     let broken = lab.event_from("agent", "{nonsense");
     assert!(broken.code == 2 && !broken.stderr.starts_with("ollm: "), "{broken:?}");
     assert!(log(&lab).contains("ollm cannot judge this event"), "{}", log(&lab));

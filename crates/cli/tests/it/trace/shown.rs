@@ -10,7 +10,7 @@ use super::{GO_ON, REFUSE, id};
 use crate::lab::{Lab, Ran, shell_event};
 
 /// A lab with some history: a refused tool, one that went on, and the start of a session.
-fn furnished() -> Lab {
+pub(super) fn furnished() -> Lab {
     let lab = Lab::with_hook("before_tool", "guard", REFUSE);
     lab.user_hook("before_tool", "log", "exit 3", r#", "matcher": "read_*""#);
     lab.user_hook("before_tool", "off", "", r#", "enabled": false"#);
@@ -22,11 +22,14 @@ fn furnished() -> Lab {
 }
 
 /// A screen without what differs from run to run.
-fn screen(lab: &Lab, ran: &Ran) -> String {
+pub(super) fn screen(lab: &Lab, ran: &Ran) -> String {
     let rules = [
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
         (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"),
-        (r"\d+(\.\d+)? ms", "… ms"),
+        (r"\d{4}-\d\d-\d\d, UTC", "DAY, UTC"),
+        (r"\d\d:\d\d:\d\d\.\d{3}", "TIME"),
+        (r" *\d+(\.\d+)? ms", " … ms"),
+        (r" +[▇▏]+", " BAR"),
         (r" +\d+\.\d +", "  …  "),
         (r#""(startMs|durationMs)":[0-9.]+"#, r#""$1":0"#),
         (r"MS +RAN", "MS  RAN"),

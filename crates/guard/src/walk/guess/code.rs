@@ -2,15 +2,21 @@
 
 use std::borrow::Cow;
 
-use super::{Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line};
-use crate::{field::Field, path, program};
+use super::{
+    super::{carry::show, feed::Split},
+    Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line,
+};
+use crate::{
+    field::{Field, Fields},
+    filter, path, program,
+};
 
 /// Calls in other languages that run a program or take a file away.
 #[rustfmt::skip]
 const DOES: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
     "unlink", "remove", "fs.rm(", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "\"|", "'|",
+    "passthru", "proc_open", "eval", "cmd(", "\"|", "'|",
 ];
 
 /// Calls that take away a folder with all that is in it.
@@ -40,11 +46,12 @@ const HOMES: &[&str] = &[
 const CLIENT_DOES: &[&str] = &["from program", "to program", "system", "shell"];
 
 /// What editors and clients write before a command: `:silent !rm …`, `\! rm …`, `.shell rm …`.
-const ESCAPES: &[&str] = &["call", "execute", "r", "read", "shell", "silent", "silent!", "system"];
+const ESCAPES: &[&str] = &["call", "exec", "execute", "r", "read", "shell", "silent", "silent!", "spawn", "system"];
 
 impl Walker {
     /// What code of another language may run.
     pub(in crate::walk) fn guess_code(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+        self.run_data(name, fields, feed, depth);
         let input = match feed {
             Feed::Text(Some(text)) => Some(&**text),
             _ => None,
@@ -64,10 +71,42 @@ impl Walker {
         });
     }
 
+    /// What `sed` and `awk` run of what they read, where their code says so: nobody wrote that into the code.
+    fn run_data(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+        let args = fields.get(1..).unwrap_or_default();
+        if !program::is_filter(name) {
+            return;
+        }
+        let scripts = filter::scripts(name, args);
+        if scripts.iter().any(|script| filter::runs_data(name, &script.text)) {
+            let values: Vec<&str> = filter::awk_values(name, args).collect();
+            match feed {
+                Feed::Text(Some(text)) => self.guessed(|walker| walker.guess_text(text, depth)),
+                Feed::Nothing => {}
+                _ => self.unclear(format!("{name} runs whatever it is fed: {}", show(fields))),
+            }
+            for value in values {
+                self.guess_value(value, depth);
+            }
+        }
+        // `system("rm " $0)`
+        let begins = scripts.iter().flat_map(|script| strings(&script.text));
+        let begins: Vec<String> = begins
+            .filter(|string| string.ends_with(' ') && begins_with_harm(string))
+            .map(Cow::into_owned)
+            .take(MOST_COMMANDS)
+            .collect();
+        for begin in begins {
+            let Some(more) = feed.arguments(Split::Words) else { continue };
+            let words: Fields = begin.split_whitespace().map(Field::literal).chain(more).collect();
+            self.guessed(|walker| walker.run(words.into(), &Feed::Nothing, depth + 1));
+        }
+    }
+
     /// Commands that stand in code as they are.
     fn guess_commands(&mut self, name: &str, code: &str, depth: usize) {
-        if name.ends_with("sed") {
-            let commands = sed_commands(code);
+        if filter::is_sed(name) {
+            let commands: Vec<&str> = filter::sed_commands(code, begins_with_harm).take(MOST_COMMANDS + 1).collect();
             if commands.len() > MOST_COMMANDS {
                 return self.unknown("too many commands within commands");
             }
@@ -79,7 +118,8 @@ impl Walker {
                 self.guess_text(command, depth);
             }
         } else if !program::is_filter(name) {
-            for command in std::iter::once(code).chain(code.lines().skip(1)).filter_map(escaped) {
+            let lines = code.split(['\n', ';']).skip(1).map(str::trim_start);
+            for command in std::iter::once(code).chain(lines).filter_map(escaped) {
                 self.guess_text(command, depth);
             }
         }
@@ -151,22 +191,6 @@ fn escaped(line: &str) -> Option<&str> {
     }
 }
 
-/// What `sed` would run: the rest of a line behind its command `e`, or what a substitution with that flag makes.
-fn sed_commands(code: &str) -> Vec<&str> {
-    let behind = code.match_indices('e').filter_map(|(at, _)| {
-        let before = code.get(..at)?.chars().next_back();
-        let command = before.is_none_or(|before| !before.is_ascii_alphabetic());
-        let rest = code.get(at + 1..).filter(|_| command)?;
-        if rest.starts_with(' ') || begins_with_harm(rest) { rest.lines().next() } else { None }
-    });
-    let mut commands: Vec<&str> = behind.take(MOST_COMMANDS + 1).collect();
-    let flags = code.trim_end().rsplit(['/', '|', '#', ',']).next().unwrap_or_default();
-    if flags.contains('e') && flags.chars().all(|next| next.is_ascii_alphanumeric()) {
-        commands.extend(code.split(['/', '|', '#', ',']).filter(|part| begins_with_harm(part)));
-    }
-    commands
-}
-
 /// What stands in quotes, of any kind, with `\"` and the like written out.
 fn strings(code: &str) -> Vec<Cow<'_, str>> {
     let mut strings = Vec::new();
@@ -219,7 +243,7 @@ fn unescaped(string: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ESCAPES, escaped, sed_commands, strings};
+    use super::{ESCAPES, escaped, strings};
 
     #[test]
     fn strings_end_at_their_own_quote() {
@@ -234,12 +258,5 @@ mod tests {
         assert_eq!(escaped("\\! rm x"), Some("! rm x"));
         assert_eq!(escaped(".shell rm x"), Some("rm x"));
         assert_eq!(escaped("print(1)"), None);
-    }
-
-    #[test]
-    fn sed_runs_what_stands_behind_e() {
-        assert_eq!(sed_commands("1e rm x"), [" rm x"]);
-        assert_eq!(sed_commands("s/a/rm x/e"), ["rm x"]);
-        assert_eq!(sed_commands("s/a/b/"), [""; 0]);
     }
 }

@@ -73,6 +73,49 @@ pub(super) fn for_once(args: &[Field]) -> Vec<Touch> {
     touches
 }
 
+/// The settings of one file of `git` that are new in another text of it and have `git` run something.
+///
+/// ```
+/// use ollm_guard::harmful_git_settings;
+///
+/// let before = "[core]\n\tbare = false\n";
+/// let remote = format!("{before}[remote \"origin\"]\n\turl = /srv/x.git\n");
+/// assert!(harmful_git_settings(before, &remote).is_empty());
+/// let evil = format!("{before}[core]\n\tfsmonitor = ./evil\n");
+/// assert_eq!(harmful_git_settings(before, &evil), ["core.fsmonitor"]);
+/// ```
+pub fn harmful_git_settings(before: &str, after: &str) -> Vec<String> {
+    let known = pairs(before);
+    let new = pairs(after).into_iter().filter(|pair| !known.contains(pair));
+    let harmful = new.filter(|(key, value)| {
+        key == "core.hookspath" || runs(&Field::literal(key.as_str()), &Field::literal(value.as_str()))
+    });
+    harmful.map(|(key, _)| key).collect()
+}
+
+/// Every key with its value; the key is written as `section.part.name`, in small letters. What is not understood is a key too.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let mut section = String::new();
+    let mut pairs = Vec::new();
+    for line in text.trim_start_matches('\u{feff}').replace("\\\n", " ").lines().map(str::trim) {
+        let (header, rest) = match line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            Some((header, rest)) => (Some(header), rest.trim()),
+            None => (None, line),
+        };
+        if let Some(header) = header {
+            let parts = header.split('"').map(str::trim).filter(|part| !part.is_empty());
+            section = parts.collect::<Vec<_>>().join(".").to_ascii_lowercase();
+        }
+        if rest.is_empty() || rest.starts_with(['#', ';']) {
+            continue;
+        }
+        let (name, value) = rest.split_once('=').unwrap_or((rest, "true"));
+        let key = format!("{section}.{}", name.trim().to_ascii_lowercase());
+        pairs.push((key, value.trim().trim_matches('"').to_owned()));
+    }
+    pairs
+}
+
 /// Whether `git` would run what this key is set to, and it is more than a program that reads.
 fn runs(key: &Field, value: &Field) -> bool {
     let name = key.text.to_ascii_lowercase();

@@ -69,7 +69,8 @@ impl Reaper {
         slot.separate_guard();
         let words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
         let (ours, theirs) = line().map_err(|error| (Stage::Pipe, error))?;
-        let context = ReaperContext { launcher, plan: &launcher.plan(&words, &slot, pipes), line: theirs.as_raw_fd() };
+        let context =
+            ReaperContext { launcher, plan: &launcher.plan(&words, job, &slot, Some(pipes)), line: theirs.as_raw_fd() };
         let reaper = clone(&context).map_err(|error| (Stage::Clone, error))?;
         drop(theirs);
         let event = first_event(reaper, &ours);
@@ -194,6 +195,11 @@ fn listen(reaper: Pid, line: &OwnedFd, patience: Duration) {
         }
         wake(reaper);
     }
+}
+
+/// Waits for the first word of a new process; whether there is one.
+pub(super) fn listen_once(line: &OwnedFd) -> bool {
+    wait(line, PollFlags::IN, BEGINNING)
 }
 
 /// Waits until the other end is closed, which means that the reaper has exited; whether it is.

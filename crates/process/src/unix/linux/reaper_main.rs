@@ -92,7 +92,12 @@ unsafe fn settle(context: &ReaperContext<'_>) {
         // A stopped reaper continues when we die.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT as c_ulong);
         let [stdin, stdout, stderr] = context.plan.files;
-        keep_only(&mut [context.line, stdin, stdout, stderr]);
+        // A process that was started without standard streams has none of these among them.
+        let mut kept = [context.line, stdin, stdout, stderr, stdin, stdin, stdin];
+        for (place, file) in kept.iter_mut().skip(4).zip(context.plan.box_files()) {
+            *place = file;
+        }
+        keep_only(&mut kept);
     }
     signals::keep_exit_statuses();
 }

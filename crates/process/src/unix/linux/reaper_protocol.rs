@@ -11,8 +11,8 @@ use crate::{End, Stage};
 /// Bytes of the longest message; there are no longer ones.
 const LENGTH: usize = 9;
 /// All stages, each at the place of its number.
-const STAGES: [Stage; 7] =
-    [Stage::Arguments, Stage::Pipe, Stage::Guard, Stage::Clone, Stage::Chdir, Stage::Limits, Stage::Exec];
+const STAGES: [Stage; 8] =
+    [Stage::Arguments, Stage::Pipe, Stage::Guard, Stage::Clone, Stage::Chdir, Stage::Limits, Stage::Box, Stage::Exec];
 
 /// What one look at the line found.
 #[derive(Debug)]

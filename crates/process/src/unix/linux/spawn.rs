@@ -8,20 +8,22 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use libc::{CLONE_PIDFD, CLONE_VFORK, CLONE_VM, SIGCHLD, c_char, c_int, c_uint, c_ulong, c_void, pid_t};
+use libc::{CLONE_PIDFD, c_char, c_int, c_uint, c_ulong, c_void, pid_t};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getpid, getrlimit, setrlimit, waitid};
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getcwd, getpid, getrlimit, setrlimit, waitid};
 
+use super::box_enter::BoxEntry;
 use super::guard::{Guard, Slot};
 use super::mark;
 use super::memory::Stack;
-use super::signals::{self, BlockedSignals};
+use super::signals;
+use super::vfork::vfork;
 use crate::unix::Started;
 use crate::unix::leader::Leader;
 use crate::unix::pipes::{Pipes, Streams};
@@ -47,19 +49,35 @@ impl Launcher {
     pub(in crate::unix) fn launch(&self, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Leader> {
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
         let words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
-        let (pid, pidfd) = self.start(&self.plan(&words, &slot, pipes))?;
+        let (pid, pidfd) = self.start(&self.plan(&words, job, &slot, Some(pipes)))?;
         Ok(Leader { pid, pidfd, gone: false, slot: Some(slot) })
     }
 
-    /// All that a new process needs to become the program.
-    pub(super) fn plan<'a>(&'a self, words: &'a ExecArguments, slot: &'a Slot, pipes: &Pipes) -> Plan<'a> {
+    /// Starts the program of a job in our own group, on our own streams and terminal.
+    pub(in crate::unix) fn attach(&self, job: &Job, guard: &Arc<Guard>) -> Started<Leader> {
+        let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
+        let words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
+        let (pid, pidfd) = self.start(&self.plan(&words, job, &slot, None))?;
+        Ok(Leader { pid, pidfd, gone: false, slot: Some(slot) })
+    }
+
+    /// All that a new process needs to become the program; without pipes it shares our streams and our session.
+    pub(super) fn plan<'a>(
+        &'a self,
+        words: &'a ExecArguments,
+        job: &'a Job,
+        slot: &'a Slot,
+        pipes: Option<&Pipes>,
+    ) -> Plan<'a> {
         Plan {
             program: words.program.as_ptr(),
             argv: words.argv.pointers.as_ptr(),
             envp: words.envp.pointers.as_ptr(),
             cwd: words.cwd.as_ref().map_or(ptr::null(), |cwd| cwd.as_ptr()),
-            files: numbers(&pipes.theirs),
+            files: pipes.map_or([0, 1, 2], |pipes| numbers(&pipes.theirs)),
+            attached: pipes.is_none(),
             limits: &words.limits,
+            box_entry: job.process_box.as_ref().map(|made| made.inner.entry()),
             slot,
             signals: &self.signals,
             failure: Cell::new(None),
@@ -80,31 +98,18 @@ impl Launcher {
 
     /// Returns once the child has become its program, or has failed to.
     fn clone(&self, birth: &CloneContext<'_>) -> io::Result<(Pid, Option<OwnedFd>)> {
-        let flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
-        match self.clone_with(birth, flags | CLONE_PIDFD) {
+        match self.clone_with(birth, CLONE_PIDFD) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
-                self.clone_with(birth, flags)
+                self.clone_with(birth, 0)
             }
             result => result,
         }
     }
 
     fn clone_with(&self, birth: &CloneContext<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
-        // Kernels before CLONE_PIDFD ignore the flag and leave this as it is.
-        let mut pidfd: RawFd = -1;
-        let blocked = BlockedSignals::all();
-        // SAFETY: the child runs `become_program` on a stack of its own, on which nobody else runs, because we sleep
-        // (CLONE_VFORK) until it has left our memory. All that `birth` points to outlives the call. Signals are blocked,
-        // so no handler of ours runs in the child.
-        let pid = unsafe {
-            libc::clone(become_program, self.stack.top(), flags, ptr::from_ref(birth).cast_mut().cast(), &raw mut pidfd)
-        };
-        let failure = io::Error::last_os_error();
-        drop(blocked);
-        let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(failure)?;
-        // SAFETY: the kernel has just made this file for us, closed on exec.
-        let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
-        Ok((pid, pidfd))
+        // SAFETY: `become_program` uses nothing but its stack and what `birth` points to, and never returns; all of that
+        // outlives the call.
+        unsafe { vfork(&self.stack, become_program, ptr::from_ref(birth).cast_mut().cast(), flags) }
     }
 }
 
@@ -122,11 +127,21 @@ pub(super) struct Plan<'a> {
     /// Null to stay where we are.
     cwd: *const c_char,
     pub(super) files: [RawFd; 3],
+    /// Whether it stays in our session, group and terminal.
+    attached: bool,
     limits: &'a [(Resource, Rlimit)],
+    box_entry: Option<BoxEntry<'a>>,
     pub(super) slot: &'a Slot,
     signals: &'a [c_int],
     /// Where the child says which stage failed, and with which error number.
     failure: Cell<Option<(Stage, i32)>>,
+}
+
+impl Plan<'_> {
+    /// The files by which the program gets into its box.
+    pub(super) fn box_files(&self) -> impl Iterator<Item = RawFd> {
+        self.box_entry.iter().flat_map(BoxEntry::files)
+    }
 }
 
 /// The first and last steps of the child in our memory.
@@ -150,7 +165,7 @@ unsafe fn prepare_and_exec(plan: &Plan<'_>, parent: pid_t) -> Result<Infallible,
     unsafe {
         // A session of its own comes with a group of its own, and without our terminal: nobody whom a person runs there
         // may read what they type, or type in their place.
-        let session = libc::setsid();
+        let session = if plan.attached { libc::getpid() } else { libc::setsid() };
         check(Stage::Clone, session)?;
         // It bears the number of the process that leads it.
         plan.slot.enter(session);
@@ -165,12 +180,15 @@ unsafe fn prepare_and_exec(plan: &Plan<'_>, parent: pid_t) -> Result<Infallible,
         // Files of ours that lack the flag, inherited or foreign, are none of the program's business. Kernels that do
         // not know this call leave them open.
         libc::syscall(libc::SYS_close_range, 3, c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+        let in_box = |error| (Stage::Box, error);
+        plan.box_entry.as_ref().map_or(Ok(()), |entry| entry.join()).map_err(in_box)?;
         if !plan.cwd.is_null() {
             check(Stage::Chdir, libc::chdir(plan.cwd))?;
         }
         for (resource, limit) in plan.limits {
             setrlimit(*resource, *limit).map_err(|error| (Stage::Limits, error.raw_os_error()))?;
         }
+        plan.box_entry.as_ref().map_or(Ok(()), |entry| entry.seal()).map_err(in_box)?;
         signals::reset(plan.signals);
         libc::execve(plan.program, plan.argv, plan.envp);
         Err((Stage::Exec, last_error()))
@@ -220,7 +238,11 @@ impl ExecArguments {
             }
         }
         envp.push(CString::new(slot.variable(passed_on.as_deref()))?);
-        let cwd = job.cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
+        // Whoever enters a box is at its root first.
+        let cwd = match &job.cwd {
+            None if job.process_box.is_some() => Some(Ok(getcwd(Vec::new())?)),
+            cwd => cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory")),
+        };
         let (argv, envp) = (List::new(argv), List::new(envp));
         Ok(Self { program, argv, envp, cwd: cwd.transpose()?, limits: kernel_limits(&job.limits) })
     }

@@ -7,16 +7,8 @@ use serde_json::Value;
 use super::AgentDialect;
 use crate::dialect::Request;
 use crate::event::{COMMON, Event, EventKind};
-use crate::tool::{Effect, declared};
-
-/// What a patch says before the name of a file, and what becomes of that file.
-const MARKS: &[(&str, EventKind)] = &[
-    ("*** Add File: ", EventKind::FileCreated),
-    ("*** Update File: ", EventKind::FileEdited),
-    ("*** Delete File: ", EventKind::FileDeleted),
-    (MOVE, EventKind::FileCreated),
-];
-const MOVE: &str = "*** Move to: ";
+use crate::tool::table::APPLY_PATCH;
+use crate::tool::{Effect, declared, patched_files};
 
 impl AgentDialect {
     /// The events of files that a request tells of, as far as the agent is not asked to tell them by events of their own.
@@ -47,33 +39,19 @@ fn file_event(call: &Event, kind: EventKind, path: &str) -> Event {
 
 /// The files that a call changed for certain, as its tool declares it.
 fn changes(call: &Event) -> Vec<(EventKind, &str)> {
-    if call.text("tool_name").and_then(declared).is_none() {
-        return Vec::new();
-    }
-    let effects = call.effects().into_iter().filter(|found| found.sure);
+    let Some(tool) = call.text("tool_name").and_then(declared) else { return Vec::new() };
+    // A patch says what becomes of each of its files; that they are listed beside it says less.
+    let is_patch = tool.name == APPLY_PATCH.name;
+    let is_meant = |effect: Effect| !is_patch || effect == Effect::AppliesPatch;
+    let effects = call.effects().into_iter().filter(|found| found.sure && is_meant(found.effect));
     let texts = effects.filter_map(|found| Some((found.effect, found.text()?)));
     texts
         .flat_map(|(effect, text)| match effect {
             Effect::WritesPath => vec![(EventKind::FileEdited, text)],
-            Effect::AppliesPatch => patched(text),
+            Effect::AppliesPatch => patched_files(text),
             _ => Vec::new(),
         })
         .collect()
-}
-
-/// The files of a patch.
-fn patched(patch: &str) -> Vec<(EventKind, &str)> {
-    let mut found: Vec<(EventKind, &str)> = Vec::new();
-    for line in patch.lines() {
-        let named = MARKS.iter().find_map(|(mark, kind)| Some((mark, *kind, line.strip_prefix(mark)?.trim())));
-        let Some((mark, kind, file)) = named else { continue };
-        // A file that moves is gone from where it was.
-        if let Some(last) = found.last_mut().filter(|_| *mark == MOVE) {
-            last.0 = EventKind::FileDeleted;
-        }
-        found.push((kind, file));
-    }
-    found
 }
 
 /// Whether a call came back with an error, wherever its agent says so.

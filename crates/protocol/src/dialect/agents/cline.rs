@@ -18,7 +18,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
     event_fields: &["hookName"],
     events: EVENTS,
     fields: &[field("taskId", "session_id"), formed("workspaceRoots", "cwd", FieldForm::First)],
-    mcp: McpName::Opaque,
+    mcp: McpName::Arguments("use_mcp_tool"),
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

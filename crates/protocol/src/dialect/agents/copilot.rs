@@ -106,6 +106,10 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("userPromptTransformed", EventKind::Custom, TOLD).with(&[CAMEL]),
     AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]).naming_tools_like("claude"),
     AgentEvent::new("preToolUse", EventKind::BeforeTool, CALL).with(&[CAMEL, CAMEL_TOOL]),
+    // The client sends this one event in camelCase under either name.
+    AgentEvent::new("PermissionRequest", EventKind::ApprovalRequest, CONSENT)
+        .with(&[CAMEL, CAMEL_PERMISSION])
+        .only(Pick::Shaped("toolName")),
     AgentEvent::new("PermissionRequest", EventKind::ApprovalRequest, CONSENT)
         .with(&[PERMISSION])
         .naming_tools_like("claude"),

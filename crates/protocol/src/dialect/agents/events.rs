@@ -83,6 +83,7 @@ impl AgentDialect {
         let named = || self.events.iter().filter(|event| event.name == name);
         let marked = |event: &&AgentEvent| match event.pick {
             Pick::Marked(field, word) => data.get(field).and_then(Value::as_str) == Some(word),
+            Pick::Shaped(field) => data.contains_key(field),
             _ => true,
         };
         named().find(marked).or_else(|| named().next())
@@ -133,6 +134,20 @@ impl AgentDialect {
             .unwrap_or_default()
     }
 
+    /// The field without which a call cannot be judged before it happens: an event of another agent has it elsewhere.
+    pub fn lacks(&self, request: &Request) -> Option<&'static str> {
+        let event = Some(&request.event).filter(|event| event.kind == EventKind::BeforeTool)?;
+        let missing = match event.text("tool_name").filter(|name| !name.is_empty()) {
+            None => "tool_name",
+            Some(name) => {
+                let tool = tool::declared(name).filter(|_| event.args().is_none())?;
+                tool.effects.iter().any(|(_, effect)| !effect.is_harmless()).then_some("args")?
+            }
+        };
+        let mut fields = self.fields_of(self.asked(request));
+        Some(fields.find(|field| field.canonical == missing).map_or(missing, |field| field.wire))
+    }
+
     /// The canonical name of the tool, if it is one of an MCP server.
     fn canonical_mcp(&self, event: Option<&AgentEvent>, data: &mut Map<String, Value>) -> Option<String> {
         if event.is_some_and(|event| event.pick == Pick::Mcp) {
@@ -143,6 +158,11 @@ impl AgentDialect {
         let name = data.get("tool_name").and_then(Value::as_str)?;
         match self.mcp {
             McpName::Canonical | McpName::Opaque => None,
+            McpName::Arguments(tool) if tool == name => {
+                let part = |name: &str| data.get("args")?.get(name)?.as_str();
+                Some(mcp_name(part("server_name").unwrap_or(UNNAMED), part("tool_name").unwrap_or_default()))
+            }
+            McpName::Arguments(_) => None,
             McpName::Gemini => {
                 let part = |name: &str| get(data, name).and_then(Value::as_str);
                 Some(mcp_name(part("mcp_context.server_name")?, part("mcp_context.tool_name")?))
@@ -160,6 +180,7 @@ impl AgentDialect {
         if let Some((server, bare)) = mcp_parts(&tool) {
             let spelled = match self.mcp {
                 McpName::Canonical | McpName::Opaque => return,
+                McpName::Arguments(tool) => tool.to_owned(),
                 McpName::Gemini => format!("mcp_{server}_{bare}"),
                 McpName::At => format!("@{server}/{bare}"),
                 McpName::Colon => format!("MCP:{bare}"),
@@ -201,6 +222,7 @@ impl AgentEvent {
                 _ => false,
             },
             Pick::Mcp => mcp_parts(tool).is_some(),
+            Pick::Shaped(_) => false,
         }
     }
 }

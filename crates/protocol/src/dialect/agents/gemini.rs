@@ -86,7 +86,8 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new(
         "BeforeToolSelection",
         EventKind::BeforeToolSelection,
-        Capabilities { tools: TOOL_CONFIG, ..Capabilities::NONE },
+        // A refused choice is one without tools.
+        Capabilities { tools: TOOL_CONFIG, block: TOOL_CONFIG, ..Capabilities::NONE },
     )
     .with(&[ASKED]),
     AgentEvent::new("AfterModel", EventKind::AfterModel, BLOCKS).with(&[SAID]),

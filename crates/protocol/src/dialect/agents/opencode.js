@@ -6,6 +6,13 @@ const LINE = "__LINE__";
 const ASKED = ["__ASKED__"];
 const TOLD = ["__TOLD__"];
 
+// What keeps hooks from being asked is told once; the agent goes on.
+let isTold = false;
+const tell = (what) => {
+  if (!isTold) console.error(`ollm: ${what}`);
+  isTold = true;
+};
+
 const ask = (directory, hook, input, output) =>
   new Promise((resolve, reject) => {
     const child = spawn("/bin/sh", ["-c", LINE], { cwd: directory, stdio: ["pipe", "pipe", "pipe"] });
@@ -17,6 +24,7 @@ const ask = (directory, hook, input, output) =>
     child.on("error", reject);
     child.on("close", (status) => {
       if (status === 2) return reject(new Error(reason.trim() || "a hook refused it"));
+      if (status !== 0) tell(reason.trim() || `ollm ended with ${status}, so no hook was asked`);
       if (answer.trim() === "") return resolve({});
       try {
         resolve(JSON.parse(answer));
@@ -43,6 +51,8 @@ const assign = (target, source) => {
 export const Ollm = async ({ directory }) => {
   const asked = (hook) => async (input, output) => {
     const answer = await ask(directory, hook, input, output);
+    // A result is text here.
+    if (typeof answer.output?.output === "object") answer.output.output = JSON.stringify(answer.output.output);
     if (answer.output && output) assign(output, answer.output);
   };
   const hooks = Object.fromEntries(ASKED.map((hook) => [hook, asked(hook)]));

@@ -33,7 +33,7 @@ impl AgentDialect {
             reason: reason(verdict),
             args,
             result: verdict.result.clone().filter(|_| request.event.kind == EventKind::AfterTool),
-            tools: verdict.tools.clone().filter(|_| request.event.kind == EventKind::BeforeToolSelection),
+            tools: self.offered(request, verdict),
         };
         if let Some(way) = self.standing_in_the_way(request, verdict, &can, &mut slots) {
             return slots.alone(way);
@@ -60,6 +60,18 @@ impl AgentDialect {
             }
         }
         answer.into_reply(self.nothing)
+    }
+
+    /// The tools that stay on offer, by the agent's names for them; none of them where the choice is refused.
+    fn offered(&self, request: &Request, verdict: &Verdict) -> Option<Vec<String>> {
+        if request.event.kind != EventKind::BeforeToolSelection {
+            return None;
+        }
+        if !verdict.flow.continues() {
+            return Some(Vec::new());
+        }
+        let spelled = |tool: &String| tool::spelled_for(self.name, tool, &Map::new()).0;
+        verdict.tools.as_ref().map(|tools| tools.iter().map(spelled).collect())
     }
 
     /// The texts for the model, and those for the person; what the model cannot be told, the person is.
@@ -116,9 +128,10 @@ impl AgentDialect {
                     format!("a person must decide, and {} cannot ask one here: {}", self.title, slots.reason);
                 Some(block)
             }
-            _ if slots.args.is_some() && !can.modify.is_possible() => {
+            _ if slots.args.is_some() => {
+                let obstacle = self.obstacle(request, verdict, can)?;
                 let block = block?;
-                slots.reason = self.change_refused(verdict);
+                slots.reason = change_refused(&obstacle, verdict);
                 Some(block)
             }
             _ if !can.result.is_possible() => {
@@ -136,11 +149,23 @@ impl AgentDialect {
         Some(format!("{} cannot replace the result here; use this in its place: {text}", self.title))
     }
 
-    fn change_refused(&self, verdict: &Verdict) -> String {
-        let change: String = Value::Object(verdict.patch.clone()).to_string().chars().take(LONGEST_CHANGE).collect();
-        let why = joined(&verdict.messages).map(|why| format!("{why}: ")).unwrap_or_default();
-        format!("{why}this call must be changed, and {} cannot do that here; call the tool with {change}", self.title)
+    /// Why the arguments cannot be changed as the verdict wants it.
+    fn obstacle(&self, request: &Request, verdict: &Verdict, can: &Capabilities) -> Option<String> {
+        if !can.modify.is_possible() {
+            return Some(format!("{} cannot do that here", self.title));
+        }
+        let name = request.event.text("tool_name").unwrap_or_default();
+        let mut args = request.event.args().cloned().unwrap_or_default();
+        args.retain(|name, _| !request.spelling.added_args.contains(&name.as_str()));
+        let misfit = tool::misfit(name, &args, &verdict.patch)?;
+        Some(format!("`{name}` has no `{misfit}`"))
     }
+}
+
+fn change_refused(obstacle: &str, verdict: &Verdict) -> String {
+    let change: String = Value::Object(verdict.patch.clone()).to_string().chars().take(LONGEST_CHANGE).collect();
+    let why = joined(&verdict.messages).map(|why| format!("{why}: ")).unwrap_or_default();
+    format!("{why}this call must be changed, and {obstacle}; call the tool with {change}")
 }
 
 /// The complete arguments under the agent's own names, if the verdict changes them.

@@ -5,20 +5,20 @@ use crate::dialect::Request;
 use crate::event::{EventKind, Power};
 
 impl AgentDialect {
-    /// The agent that sent an event for certain, if it was not this one, and the event as that agent means it; `read` is what
-    /// this one makes of it.
+    /// The agent that sent an event for certain, if it was not this one, and the event as that agent means it.
     ///
     /// An event without a name for this agent is another's that names it. A name that this agent does not know may be that of a
     /// newer event, unless another agent has it for something that this one has a name of its own for.
-    pub fn actual_sender(&self, bytes: &[u8], read: Option<&Request>) -> Option<(&'static AgentDialect, Request)> {
-        if read.is_some_and(|request| self.asked(request).is_some()) {
+    pub fn actual_sender(&self, bytes: &[u8]) -> Option<(&'static AgentDialect, Request)> {
+        let read = self.read(bytes, None).ok();
+        if read.as_ref().is_some_and(|request| self.asked(request).is_some()) {
             return None;
         }
         AGENTS.iter().copied().filter(|other| other.name != self.name).find_map(|other| {
             let request = other.read(bytes, None).ok()?;
             let event = other.asked(&request)?;
             let same_name = |own: &Request| own.spelling.event == request.spelling.event;
-            let is_others = read.is_none_or(|own| same_name(own) && self.calls_otherwise(event));
+            let is_others = read.as_ref().is_none_or(|own| same_name(own) && self.calls_otherwise(event));
             is_others.then_some((other, request))
         })
     }

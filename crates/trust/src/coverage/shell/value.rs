@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ollm_shell::{Body, Command, Joint, List, Piece, Word};
 
-use super::super::{LONGEST_PATH, Search, plain};
+use ollm_store::plain_path;
+
+use super::super::{LONGEST_PATH, Search};
 
 /// Commands that print nothing and lead nowhere.
 const SILENT: &[&str] = &[":", "true", "set", "unset", "exit"];
@@ -213,7 +215,7 @@ impl Search<'_> {
             let arg = words.clone().find(|word| !word.starts_with('-'));
             let path = match program {
                 "cd" => {
-                    folder = plain(&folder.join(arg?));
+                    folder = plain_path(&folder.join(arg?));
                     continue;
                 }
                 silent if SILENT.contains(&silent) => continue,

@@ -5,11 +5,50 @@ use std::sync::Arc;
 use ollm_app::App;
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
-use ollm_trust::{Proposal, Standing};
+use ollm_trust::{Approvable, Proposal, Standing};
 
-use super::{Way, ask_together, propose, record_all, standing};
+use super::{Way, ask_together, propose, record_all, screens, standing};
+use crate::approver::{AskedAbout, HookGroup};
+use crate::command::review::Uncovered;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
+
+/// The hooks of a group that wait for approval, for the question before one of them runs.
+pub(crate) struct FolderGroup {
+    name: String,
+    app: App,
+    waiting: Vec<Arc<Hook>>,
+    proposals: Vec<Proposal>,
+}
+
+impl FolderGroup {
+    pub(crate) fn of(name: String, app: App) -> Result<FolderGroup, Failure> {
+        let mut waiting = members(&name, &app);
+        waiting.retain(|hook| standing(hook, &app) != Standing::Approved);
+        let way = Way { digest: None, uncovered: Uncovered::Refused };
+        let proposals = waiting.iter().map(|hook| propose(hook, way, &app)).collect::<Result<_, _>>()?;
+        Ok(FolderGroup { name, app, waiting, proposals })
+    }
+}
+
+impl HookGroup for FolderGroup {
+    fn title(&self) -> String {
+        format!("The group `{}` of {} hooks", self.name, self.waiting.len())
+    }
+
+    fn screen(&self) -> String {
+        screens(&self.waiting, &self.proposals, &self.app)
+    }
+
+    fn members(&self) -> Vec<AskedAbout> {
+        let digests = self.proposals.iter().map(|proposal| proposal.identity.digest.to_string());
+        self.waiting.iter().map(|hook| Approvable::id(&**hook).into_owned()).zip(digests).collect()
+    }
+
+    fn approve(&self, output: &mut Output) -> Result<(), Failure> {
+        record_all(&self.waiting, &self.proposals, &self.app, output).map(drop)
+    }
+}
 
 /// What an approval is asked for.
 pub(super) enum Target {

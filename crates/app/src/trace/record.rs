@@ -6,19 +6,22 @@ use ollm_engine::trace::VERSION;
 use ollm_store::{FileError, Lines, RotatingLog, escape_for_json};
 use serde_json::Value;
 
-use crate::error::{Failure, Kind};
-use crate::output::Output;
-
 /// An async hook may be done before its event has left its own record: so many lines further back it is looked for.
 const LOOK_BACK: usize = 64;
 
-/// One record.
-#[derive(Debug)]
-pub(super) struct Record {
-    pub(super) value: Value,
+/// One record of an event.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The record as it is stored, with what came of its async hooks.
+    pub value: Value,
 }
 
 impl Record {
+    /// The record in a line as it is stored; none for what came of an async hook, and for what is damaged or newer.
+    pub fn of_line(line: &[u8]) -> Option<Record> {
+        Record::parse(line).ok().filter(|record| record.late().is_none())
+    }
+
     /// A line, or what was written behind one that ends in its middle.
     fn parse(line: &[u8]) -> Result<Record, Damage> {
         let whole = Record::read(line);
@@ -38,7 +41,7 @@ impl Record {
     }
 
     /// The record as JSON, with nothing in it that hides.
-    pub(super) fn json(&self) -> String {
+    pub fn json(&self) -> String {
         escape_for_json(&self.value.to_string()).into_owned()
     }
 
@@ -62,35 +65,49 @@ impl Record {
         }
     }
 
-    pub(super) fn id(&self) -> &str {
+    /// Its `traceId`.
+    pub fn id(&self) -> &str {
         self.text("traceId")
     }
 
     /// Whether this is the beginning of its id, or the end, which differs most.
-    pub(super) fn is_named(&self, part: &str) -> bool {
+    pub fn is_named(&self, part: &str) -> bool {
         !part.is_empty() && (self.id().starts_with(part) || self.id().ends_with(part))
     }
 
     /// A field that is text; empty if it is not.
-    pub(super) fn text(&self, field: &str) -> &str {
+    pub fn text(&self, field: &str) -> &str {
         self.value.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// A field that is a list.
-    pub(super) fn list(&self, field: &str) -> &[Value] {
+    pub fn list(&self, field: &str) -> &[Value] {
         self.value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    pub(super) fn verdict(&self, field: &str) -> &Value {
+    /// The hooks that ran, in the order of the plan.
+    pub fn runs(&self) -> impl Iterator<Item = HookRun<'_>> {
+        // A text among them says that there were more.
+        self.list("hooks").iter().filter(|hook| hook.is_object()).map(HookRun::of)
+    }
+
+    /// How long the event took, in milliseconds.
+    pub fn millis(&self) -> f64 {
+        at(&self.value, "durationMs").as_f64().unwrap_or_default()
+    }
+
+    /// A field of the verdict.
+    pub fn verdict(&self, field: &str) -> &Value {
         at(self.value.get("verdict").unwrap_or(&Value::Null), field)
     }
 
-    pub(super) fn continues(&self) -> bool {
+    /// Whether the operation went on.
+    pub fn continues(&self) -> bool {
         self.verdict("continue") == &Value::Bool(true)
     }
 
     /// Whether a hook of this id or name ran, or was to run, or was skipped.
-    pub(super) fn concerns(&self, hook: &str) -> bool {
+    pub fn concerns(&self, hook: &str) -> bool {
         let listed = self.list("hooks").iter().chain(self.list("skipped"));
         let mut planned = self.list("plan").iter().filter_map(Value::as_array).flatten();
         planned.any(|id| id == hook)
@@ -98,13 +115,56 @@ impl Record {
     }
 }
 
+/// What a record says of a hook that ran.
+#[derive(Clone, Copy, Debug)]
+pub struct HookRun<'r> {
+    /// The hook's id.
+    pub id: &'r str,
+    /// Its name.
+    pub name: &'r str,
+    /// How it ended: ok, blocked, failed, timeout.
+    pub status: &'r str,
+    /// What it said: no_opinion, allow, ask, block, halt.
+    pub flow: &'r str,
+    /// When it started, in milliseconds from the event on.
+    pub start: f64,
+    /// How long it took, in milliseconds.
+    pub millis: f64,
+    /// Why it failed.
+    pub error: Option<&'r str>,
+    /// All that is stored.
+    pub value: &'r Value,
+}
+
+impl HookRun<'_> {
+    fn of(value: &Value) -> HookRun<'_> {
+        let text = |field| at(value, field).as_str().unwrap_or_default();
+        let number = |field| at(value, field).as_f64().unwrap_or_default();
+        HookRun {
+            id: text("id"),
+            name: text("name"),
+            status: text("status"),
+            flow: text("flow"),
+            start: number("startMs"),
+            millis: number("durationMs"),
+            error: at(value, "error").as_str(),
+            value,
+        }
+    }
+
+    /// Whether it is one of the program's own.
+    pub fn is_builtin(&self) -> bool {
+        at(self.value, "source") == "builtin"
+    }
+}
+
 /// A field; null if it is not there.
-pub(super) fn at<'a>(value: &'a Value, field: &str) -> &'a Value {
+pub fn at<'a>(value: &'a Value, field: &str) -> &'a Value {
     value.get(field).unwrap_or(&Value::Null)
 }
 
 /// Records as one JSON array.
-pub(super) fn array(records: &[Record]) -> String {
+pub fn array(records: &[Record]) -> String {
     let lines: Vec<String> = records.iter().map(Record::json).collect();
     format!("[{}]", lines.join(","))
 }
@@ -116,9 +176,18 @@ enum Damage {
     Newer,
 }
 
+/// Lines of the trace that are no records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Lines that are damaged.
+    pub broken: usize,
+    /// Lines that a newer version wrote.
+    pub newer: usize,
+}
+
 /// All records, newest first; lines that are none are counted.
 #[derive(Debug)]
-pub(super) struct Records {
+pub struct Records {
     lines: Option<Lines>,
     /// What came of async hooks, by the record it belongs to.
     late: HashMap<String, Vec<Value>>,
@@ -129,16 +198,17 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn open(trail: Option<RotatingLog>) -> Result<Records, Failure> {
-        let lines = trail.map(|trail| trail.lines()).transpose().map_err(|error| unreadable(&error))?;
+    /// The records of a log, if there is one.
+    pub fn open(trail: Option<RotatingLog>) -> Result<Records, FileError> {
+        let lines = trail.map(|trail| trail.lines()).transpose()?;
         Ok(Records { lines, late: HashMap::new(), ahead: VecDeque::new(), broken: 0, newer: 0 })
     }
 
     /// The next record of an event, as it is stored.
-    fn read(&mut self) -> Result<Option<Record>, Failure> {
+    fn read(&mut self) -> Result<Option<Record>, FileError> {
         loop {
             let Some(line) = self.lines.as_mut().and_then(Iterator::next) else { return Ok(None) };
-            match Record::parse(&line.map_err(|error| unreadable(&error))?) {
+            match Record::parse(&line?) {
                 Ok(record) => match record.late() {
                     Some(late) => self.late.entry(record.id().to_owned()).or_default().push(late.clone()),
                     None => return Ok(Some(record)),
@@ -150,7 +220,7 @@ impl Records {
     }
 
     /// The record with what came of its async hooks, as far as that is known.
-    fn joined(&mut self, mut record: Record) -> Result<Record, Failure> {
+    fn joined(&mut self, mut record: Record) -> Result<Record, FileError> {
         self.settle(&mut record);
         while record.waits() && self.ahead.len() < LOOK_BACK {
             let further = self.read()?;
@@ -167,35 +237,25 @@ impl Records {
         }
     }
 
-    /// Says how many lines were left out so far.
-    pub(super) fn tell_damage(&self, output: &mut Output) {
-        for (count, why) in [(self.broken, "is damaged"), (self.newer, "comes from a newer ollm")] {
-            match count {
-                0 => {}
-                1 => output.tell(&format!("one line of the trace is left out: it {why}")),
-                _ => output.tell(&format!("{count} lines of the trace are left out: each {why}")),
-            }
-        }
+    /// How many lines were left out so far.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut { broken: self.broken, newer: self.newer }
     }
 }
 
 impl Iterator for Records {
-    type Item = Result<Record, Failure>;
+    type Item = Result<Record, FileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let record = match self.ahead.pop_front() {
             Some(record) => record,
             None => match self.read() {
                 Ok(record) => record?,
-                Err(failure) => return Some(Err(failure)),
+                Err(error) => return Some(Err(error)),
             },
         };
         Some(self.joined(record))
     }
-}
-
-fn unreadable(error: &FileError) -> Failure {
-    Failure::new(Kind::Environment, format!("the trace cannot be read: {error}"))
 }
 
 /// Where in a torn line the next record may begin: as all of them do.

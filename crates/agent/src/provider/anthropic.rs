@@ -1,0 +1,220 @@
+//! Anthropic's Messages, streamed.
+
+use std::collections::BTreeMap;
+
+use ollm_protocol::Tool;
+use ollm_protocol::schema::{Api, lower};
+use serde_json::{Map, Value, json};
+
+use super::client::{Client, KeyHeader};
+use super::draft::{Draft, Fragment};
+use super::http::Reply;
+use super::openai::sendable;
+use super::protocol::{Connection, Protocol, ask};
+use super::refusal::Refusal;
+use super::shape::{Form, shaped};
+use super::stream::{Framing, Taken};
+use super::thoughts::Thoughts;
+use super::{Answer, Model, ModelError, Piece, Question};
+use crate::message::{Call, Message};
+
+/// The version of the protocol.
+const VERSION: &str = "2023-06-01";
+/// The longest answer where nobody says; the protocol wants a number.
+const USUAL_TOKENS: u64 = 8192;
+/// A model that is asked with Anthropic's Messages.
+#[derive(Debug)]
+pub struct Anthropic {
+    client: Client,
+    model: String,
+    options: Map<String, Value>,
+    /// The blocks of thought before calls, which the server wants back.
+    thoughts: Thoughts,
+}
+
+impl Anthropic {
+    /// A model at an address like `https://api.anthropic.com/v1`.
+    pub fn new(connection: Connection) -> Anthropic {
+        let client = Client::new(&connection, KeyHeader::ApiKey).header("anthropic-version", VERSION);
+        Anthropic { client, options: connection.settings(), model: connection.model, thoughts: Thoughts::default() }
+    }
+
+    /// Results are part of the prompt that follows their calls.
+    fn messages(&self, talk: &[Message]) -> Value {
+        let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+        for message in talk {
+            let (role, blocks) = match message {
+                Message::System(text) | Message::User(text) => ("user", words(text)),
+                Message::Assistant { content, calls } => ("assistant", self.answer_blocks(content, calls)),
+                Message::Tool { call_id, content, .. } => {
+                    ("user", vec![json!({"type": "tool_result", "tool_use_id": call_id, "content": content})])
+                }
+            };
+            match messages.last_mut() {
+                Some((last, before)) if *last == role => before.extend(blocks),
+                _ => messages.push((role, blocks)),
+            }
+        }
+        messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
+    }
+
+    fn answer_blocks(&self, content: &str, calls: &[Call]) -> Vec<Value> {
+        let thoughts = self.thoughts.before(calls);
+        let calls = calls.iter().map(
+            |call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": sendable(&call.arguments)}),
+        );
+        thoughts.into_iter().chain(words(content)).chain(calls).collect()
+    }
+}
+
+impl Protocol for Anthropic {
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn path(&self) -> &'static str {
+        "/messages"
+    }
+
+    fn body(&self, question: &Question<'_>) -> Value {
+        let wire = shaped(question.messages, Form::default());
+        let mut body = Map::new();
+        body.insert("model".to_owned(), self.model.clone().into());
+        body.insert("max_tokens".to_owned(), USUAL_TOKENS.into());
+        body.insert("stream".to_owned(), true.into());
+        let (system, talk) = match wire.split_first() {
+            Some((Message::System(text), talk)) => (Some(text), talk),
+            _ => (None, wire.as_slice()),
+        };
+        body.extend(system.map(|text| ("system".to_owned(), text.clone().into())));
+        body.insert("messages".to_owned(), self.messages(talk));
+        if !question.tools.is_empty() {
+            body.insert("tools".to_owned(), question.tools.iter().map(tool).collect());
+        }
+        for (name, value) in &self.options {
+            if !["model", "messages", "system", "tools", "stream"].contains(&name.as_str()) {
+                body.insert(name.clone(), value.clone());
+            }
+        }
+        body.into()
+    }
+
+    /// Leaves the thoughts out where the server misses earlier ones, as after a session was resumed.
+    fn adapt(&mut self, refusal: &Refusal, _: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let misses =
+            refusal.status == 400 && refusal.text.contains("thinking") && self.options.contains_key("thinking");
+        if misses {
+            self.options.shift_remove("thinking");
+            hear(Piece::Status("the model goes on without `thinking`, which the server refuses here"));
+        }
+        misses
+    }
+
+    fn hint(&self, refusal: &Refusal) -> String {
+        refusal.hint(Some("ANTHROPIC_API_KEY"))
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        let mut blocks = Blocks::default();
+        let framing = (Framing::events(), most);
+        let answer =
+            self.client.read(reply, framing, hear, &mut |draft, event, hear| blocks.take(draft, event, hear))?;
+        self.thoughts.keep(&answer, blocks.thoughts());
+        Ok(answer)
+    }
+}
+
+impl Model for Anthropic {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        ask(self, question, hear)
+    }
+}
+
+/// What is known of an answer beside its words.
+#[derive(Debug, Default)]
+struct Blocks {
+    /// The blocks of thought by their place.
+    thoughts: BTreeMap<u64, Map<String, Value>>,
+    read: u64,
+}
+
+impl Blocks {
+    fn take(&mut self, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Taken {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let index = event.get("index").and_then(Value::as_u64);
+        match text("/type") {
+            "message_start" => self.read = read_tokens(event.pointer("/message/usage").unwrap_or(&Value::Null)),
+            "content_block_start" => match text("/content_block/type") {
+                "tool_use" => draft.call(&Fragment {
+                    index,
+                    id: text("/content_block/id"),
+                    name: text("/content_block/name"),
+                    arguments: None,
+                }),
+                "text" => draft.text(text("/content_block/text"), hear),
+                "thinking" | "redacted_thinking" => {
+                    let block = event.get("content_block").and_then(Value::as_object).cloned().unwrap_or_default();
+                    self.thoughts.insert(index.unwrap_or(0), block);
+                }
+                _ => {}
+            },
+            "content_block_delta" => self.delta(draft, index, event.get("delta").unwrap_or(&Value::Null), hear),
+            "message_delta" => {
+                if text("/delta/stop_reason") == "max_tokens" {
+                    draft.ran_out();
+                }
+                let written = event.pointer("/usage/output_tokens").and_then(Value::as_u64).unwrap_or(0);
+                draft.usage(&json!({"prompt_tokens": self.read, "completion_tokens": written}));
+                return Taken::Finished;
+            }
+            "message_stop" => return Taken::Last,
+            _ => {}
+        }
+        Taken::More
+    }
+
+    fn delta(&mut self, draft: &mut Draft, index: Option<u64>, delta: &Value, hear: &mut dyn FnMut(Piece<'_>)) {
+        let text = |field: &str| delta.get(field).and_then(Value::as_str).unwrap_or_default();
+        match text("type") {
+            "text_delta" => draft.text(text("text"), hear),
+            "input_json_delta" => {
+                draft.call(&Fragment { index, arguments: delta.get("partial_json"), ..Fragment::default() });
+            }
+            "thinking_delta" => {
+                draft.thought(text("thinking"), hear);
+                self.extend(index, "thinking", text("thinking"));
+            }
+            "signature_delta" => self.extend(index, "signature", text("signature")),
+            _ => {}
+        }
+    }
+
+    fn extend(&mut self, index: Option<u64>, field: &str, more: &str) {
+        let Some(block) = self.thoughts.get_mut(&index.unwrap_or(0)) else { return };
+        let before = block.get(field).and_then(Value::as_str).unwrap_or_default();
+        let whole = format!("{before}{more}");
+        block.insert(field.to_owned(), whole.into());
+    }
+
+    fn thoughts(self) -> Vec<Value> {
+        self.thoughts.into_values().map(Value::Object).collect()
+    }
+}
+
+fn read_tokens(usage: &Value) -> u64 {
+    let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
+    count("input_tokens") + count("cache_read_input_tokens") + count("cache_creation_input_tokens")
+}
+
+/// Words as a block; the protocol has no empty ones.
+fn words(text: &str) -> Vec<Value> {
+    if text.is_empty() { Vec::new() } else { vec![json!({"type": "text", "text": text})] }
+}
+
+fn tool(tool: &Tool) -> Value {
+    json!({"name": tool.name, "description": tool.description, "input_schema": lower(&tool.input, Api::Object).schema})
+}

@@ -1,0 +1,206 @@
+//! One server: its address and key, the connections that are kept, and which refusals are waited out.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use ollm_net::Network;
+use ollm_store::{Redactor, cut};
+use serde_json::Value;
+use ureq::Agent;
+
+use super::http::{HttpRequest, Patience, Reply, agent, send};
+use super::protocol::Connection;
+use super::refusal::Refusal;
+use super::{ModelError, Piece};
+use crate::cancel::Cancel;
+
+/// More than any error needs to say.
+const LONGEST_REFUSAL: usize = 16 << 10;
+/// More than any list or description of models needs.
+const LARGEST: usize = 16 << 20;
+/// The longest pause while a model is loaded.
+const LOADING_PAUSE: Duration = Duration::from_secs(2);
+/// How long the answer to a small question about the server may take.
+const SMALL_QUESTION: Duration = Duration::from_secs(5);
+
+/// How a key is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyHeader {
+    /// As a bearer token.
+    Bearer,
+    /// In `x-api-key`.
+    ApiKey,
+}
+
+/// A model's server.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) base_url: String,
+    patience: Patience,
+    network: Network,
+    headers: Vec<(&'static str, String)>,
+    /// Servers quote keys in their complaints.
+    redactor: Redactor,
+    agent: OnceLock<Agent>,
+}
+
+/// Why there is no reply.
+pub(crate) enum Unanswered {
+    /// The server refuses.
+    Refused(Refusal),
+    /// Anything else.
+    Failed(ModelError),
+}
+
+impl From<ModelError> for Unanswered {
+    fn from(error: ModelError) -> Unanswered {
+        Unanswered::Failed(error)
+    }
+}
+
+impl Client {
+    pub(crate) fn new(connection: &Connection, form: KeyHeader) -> Client {
+        let key = connection.key.as_deref();
+        let headers = key.map(|key| match form {
+            KeyHeader::Bearer => ("Authorization", format!("Bearer {key}")),
+            KeyHeader::ApiKey => ("x-api-key", key.to_owned()),
+        });
+        Client {
+            base_url: connection.base_url.clone(),
+            patience: connection.patience,
+            network: connection.network.clone(),
+            headers: headers.into_iter().collect(),
+            redactor: Redactor::new(key.iter().map(|key| ("model key", key))),
+            agent: OnceLock::new(),
+        }
+    }
+
+    /// With one more header line.
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Client {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// A request to a path below the address.
+    pub(crate) fn request(&self, path: &str, body: Option<&Value>) -> HttpRequest {
+        HttpRequest {
+            url: format!("{}{path}", self.base_url),
+            headers: self.headers.clone(),
+            body: body.map(Value::to_string),
+            reuses: self.agent.get().is_some(),
+        }
+    }
+
+    /// Sends a request, and again while the server may yet come round.
+    pub(crate) fn ask<'a>(
+        &self,
+        request: &'a HttpRequest,
+        cancel: &'a Cancel,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Reply<'a>, Unanswered> {
+        let began = Instant::now();
+        let (mut left, mut pause, mut told) = (self.patience.retries, self.patience.pause, false);
+        loop {
+            let mut reply = send(self.agent(&request.url)?, request, (&self.patience, cancel), hear)?;
+            if reply.head.status == 200 {
+                return Ok(reply);
+            }
+            let refusal = self.refusal(request, &mut reply)?;
+            let wait = refusal.retry_after.unwrap_or(pause).min(self.patience.longest_pause);
+            if refusal.is_loading() && began.elapsed() < self.patience.loading {
+                if !std::mem::replace(&mut told, true) {
+                    hear(Piece::Status(&format!("{} is loading the model; we wait", request.url)));
+                }
+                wait_for(wait.min(LOADING_PAUSE), cancel)?;
+            } else if left > 0 && refusal.may_pass() {
+                let tries = if left == 1 { "the last try".to_owned() } else { format!("{left} tries left") };
+                let status = refusal.status;
+                hear(Piece::Status(&format!(
+                    "{} answered {status}; again in {:.1} s, {tries}",
+                    request.url,
+                    wait.as_secs_f64()
+                )));
+                left -= 1;
+                wait_for(wait, cancel)?;
+            } else {
+                return Err(Unanswered::Refused(refusal));
+            }
+            pause = (pause * 2).min(self.patience.longest_pause);
+        }
+    }
+
+    /// The JSON that a request is answered with, once.
+    pub(crate) fn json(&self, path: &str, body: Option<&Value>, cancel: &Cancel) -> Result<Value, ModelError> {
+        self.json_for(&self.request(path, body), cancel)
+    }
+
+    /// The same for a path beside the API, where the address names the API by its `/v1`.
+    pub(crate) fn json_beside(&self, path: &str, cancel: &Cancel) -> Option<Value> {
+        let base = self.base_url.strip_suffix("/v1")?;
+        let request = HttpRequest { url: format!("{base}{path}"), ..self.request("", None) };
+        self.json_for(&request, cancel).ok()
+    }
+
+    fn json_for(&self, request: &HttpRequest, cancel: &Cancel) -> Result<Value, ModelError> {
+        let patience =
+            Patience { silence: SMALL_QUESTION.min(self.patience.silence), answer: SMALL_QUESTION, ..self.patience };
+        let mut reply = send(self.agent(&request.url)?, request, (&patience, cancel), &mut |_| {})?;
+        if reply.head.status != 200 {
+            return Err(self.refusal(request, &mut reply)?.into_error(""));
+        }
+        let body = reply.body(LARGEST)?;
+        serde_json::from_slice(&body).map_err(|error| self.malformed(&error.to_string()))
+    }
+
+    fn agent(&self, url: &str) -> Result<&Agent, ModelError> {
+        if let Some(agent) = self.agent.get() {
+            return Ok(agent);
+        }
+        let made = agent(&self.network, url, &self.patience)?;
+        Ok(self.agent.get_or_init(|| made))
+    }
+
+    fn refusal(&self, request: &HttpRequest, reply: &mut Reply<'_>) -> Result<Refusal, ModelError> {
+        let body = reply.body(LONGEST_REFUSAL)?;
+        let mut refusal = Refusal::read(&request.url, reply.head.status, &body);
+        refusal.text = self.hidden(&refusal.text);
+        refusal.retry_after = reply.head.retry_after;
+        Ok(refusal)
+    }
+
+    pub(crate) fn malformed(&self, why: &str) -> ModelError {
+        ModelError::Malformed { url: self.base_url.clone(), why: self.hidden(why) }
+    }
+
+    pub(crate) fn dropped(&self, why: &str) -> ModelError {
+        ModelError::Dropped { url: self.base_url.clone(), why: self.hidden(why) }
+    }
+
+    fn hidden(&self, text: &str) -> String {
+        cut(&self.redactor.redact_str(text), 1000).into_owned()
+    }
+}
+
+impl Refusal {
+    /// What usually helps, after a semicolon; `key` is the variable with the key for this server.
+    pub(crate) fn hint(&self, key: Option<&str>) -> String {
+        match (self.status, key) {
+            (401 | 403, Some(key)) => format!("; set {key} to your key and try again"),
+            (401 | 403, None) => "; set the key for this server and try again".to_owned(),
+            (404, _) => "; check the model's name and the address, which usually ends in /v1".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// The refusal as an error, with what helps.
+    pub(crate) fn into_error(self, hint: &str) -> ModelError {
+        if self.is_too_long() {
+            return ModelError::TooLong { url: self.url, window: self.window, sent: self.sent, text: self.text };
+        }
+        ModelError::Refused { url: self.url, status: self.status, text: self.text, hint: hint.to_owned() }
+    }
+}
+
+fn wait_for(pause: Duration, cancel: &Cancel) -> Result<(), ModelError> {
+    if cancel.wait(pause) { Err(ModelError::Cancelled) } else { Ok(()) }
+}

@@ -1,0 +1,199 @@
+//! OpenAI's Responses, streamed. Nothing is kept on the server: every question holds the whole conversation.
+
+use ollm_protocol::Tool;
+use ollm_protocol::schema::{Api, lower};
+use serde_json::{Map, Value, json};
+
+use super::client::{Client, KeyHeader};
+use super::draft::{Draft, Fragment};
+use super::http::Reply;
+use super::openai::{OPENAI, sendable};
+use super::protocol::{Connection, Protocol, ask};
+use super::refusal::Refusal;
+use super::shape::{Form, shaped};
+use super::stream::{Framing, Taken};
+use super::thoughts::Thoughts;
+use super::{Answer, Model, ModelError, Piece, Question};
+use crate::message::Message;
+
+/// A model that is asked with OpenAI's Responses.
+#[derive(Debug)]
+pub struct Responses {
+    client: Client,
+    model: String,
+    options: Map<String, Value>,
+    /// Whether the model's sealed thoughts are asked for, so that they can be sent back.
+    sealed: bool,
+    /// The items of thought before calls, which the server wants back.
+    thoughts: Thoughts,
+}
+
+impl Responses {
+    /// A model at an address like `https://api.openai.com/v1`; `max_tokens` is `max_output_tokens` here.
+    pub fn new(connection: Connection) -> Responses {
+        let mut options = connection.settings();
+        if let Some(most) = options.shift_remove("max_tokens") {
+            options.insert("max_output_tokens".to_owned(), most);
+        }
+        Responses {
+            client: Client::new(&connection, KeyHeader::Bearer),
+            model: connection.model,
+            options,
+            sealed: true,
+            thoughts: Thoughts::default(),
+        }
+    }
+
+    fn items(&self, message: &Message) -> Vec<Value> {
+        match message {
+            Message::System(text) | Message::User(text) => {
+                vec![json!({"role": "user", "content": [{"type": "input_text", "text": text}]})]
+            }
+            Message::Tool { call_id, content, .. } => {
+                vec![json!({"type": "function_call_output", "call_id": call_id, "output": content})]
+            }
+            Message::Assistant { content, calls } => {
+                let thoughts = self.thoughts.before(calls);
+                let said = (!content.is_empty())
+                    .then(|| json!({"role": "assistant", "content": [{"type": "output_text", "text": content}]}));
+                let calls = calls.iter().map(|call| {
+                    let arguments = Value::Object(sendable(&call.arguments)).to_string();
+                    json!({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
+                });
+                thoughts.into_iter().chain(said).chain(calls).collect()
+            }
+        }
+    }
+}
+
+impl Protocol for Responses {
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn path(&self) -> &'static str {
+        "/responses"
+    }
+
+    fn body(&self, question: &Question<'_>) -> Value {
+        let wire = shaped(question.messages, Form::default());
+        let (system, talk) = match wire.split_first() {
+            Some((Message::System(text), talk)) => (Some(text), talk),
+            _ => (None, wire.as_slice()),
+        };
+        let mut body = Map::new();
+        body.insert("model".to_owned(), self.model.clone().into());
+        body.extend(system.map(|text| ("instructions".to_owned(), text.clone().into())));
+        body.insert("input".to_owned(), talk.iter().flat_map(|message| self.items(message)).collect());
+        body.insert("stream".to_owned(), true.into());
+        body.insert("store".to_owned(), false.into());
+        if self.sealed {
+            body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
+        }
+        if !question.tools.is_empty() {
+            body.insert("tools".to_owned(), question.tools.iter().map(tool).collect());
+        }
+        for (name, value) in &self.options {
+            body.entry(name).or_insert_with(|| value.clone());
+        }
+        body.into()
+    }
+
+    /// Models that do not think have no sealed thoughts.
+    fn adapt(&mut self, refusal: &Refusal, _: &Question<'_>, _: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let refuses = refusal.names("include") || refusal.names("ncrypted");
+        refuses && std::mem::replace(&mut self.sealed, false)
+    }
+
+    fn hint(&self, refusal: &Refusal) -> String {
+        refusal.hint(refusal.url.starts_with(OPENAI).then_some("OPENAI_API_KEY"))
+    }
+
+    fn read(&mut self, reply: Reply<'_>, most: usize, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        let mut items = Items::default();
+        let framing = (Framing::events(), most);
+        let answer =
+            self.client.read(reply, framing, hear, &mut |draft, event, hear| items.take(draft, event, hear))?;
+        if let Some(why) = items.failed {
+            return Err(self.client.dropped(&why));
+        }
+        self.thoughts.keep(&answer, items.thoughts);
+        Ok(answer)
+    }
+}
+
+impl Model for Responses {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        ask(self, question, hear)
+    }
+}
+
+/// What is known of an answer beside its words.
+#[derive(Debug, Default)]
+struct Items {
+    thoughts: Vec<Value>,
+    /// Whether words came in pieces.
+    heard: bool,
+    failed: Option<String>,
+}
+
+impl Items {
+    fn take(&mut self, draft: &mut Draft, event: &Value, hear: &mut dyn FnMut(Piece<'_>)) -> Taken {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        match text("/type") {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.heard = true;
+                draft.text(text("/delta"), hear);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                draft.thought(text("/delta"), hear);
+            }
+            "response.output_item.done" => self.item(draft, event.get("item").unwrap_or(&Value::Null), hear),
+            "response.completed" | "response.incomplete" => {
+                if text("/response/incomplete_details/reason") == "max_output_tokens" {
+                    draft.ran_out();
+                }
+                if let Some(usage) = event.pointer("/response/usage").filter(|usage| usage.is_object()) {
+                    draft.usage(usage);
+                }
+                return Taken::Last;
+            }
+            "response.failed" => {
+                let why = text("/response/error/message");
+                self.failed = Some(if why.is_empty() { "the response failed" } else { why }.to_owned());
+                return Taken::Last;
+            }
+            _ => {}
+        }
+        Taken::More
+    }
+
+    fn item(&mut self, draft: &mut Draft, item: &Value, hear: &mut dyn FnMut(Piece<'_>)) {
+        let text = |field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default();
+        match text("type") {
+            "function_call" => draft.call(&Fragment {
+                index: None,
+                id: text("call_id"),
+                name: text("name"),
+                arguments: item.get("arguments"),
+            }),
+            "reasoning" if item.get("encrypted_content").is_some_and(Value::is_string) => {
+                self.thoughts.push(item.clone());
+            }
+            "message" if !self.heard => {
+                let parts = item.get("content").and_then(Value::as_array).into_iter().flatten();
+                parts.filter_map(|part| part.get("text")?.as_str()).for_each(|words| draft.text(words, hear));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn tool(tool: &Tool) -> Value {
+    let parameters = lower(&tool.input, Api::Object).schema;
+    json!({"type": "function", "name": tool.name, "description": tool.description, "parameters": parameters, "strict": false})
+}

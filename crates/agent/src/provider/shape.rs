@@ -1,0 +1,141 @@
+//! The messages as servers get them: one leading system message, and never two neighbours of one role.
+//!
+//! A conversation holds system messages where hooks spoke, and two prompts in a row where a turn failed. Strict chat
+//! templates refuse both, and with them the whole conversation. Nothing is left out here: what has no place of its own
+//! joins its neighbour.
+
+use crate::message::{Arguments, Call, Message};
+
+/// What the model's template can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// It knows calls and their results.
+    pub(crate) tools: bool,
+    /// It knows a system message.
+    pub(crate) system: bool,
+}
+
+impl Default for Form {
+    fn default() -> Form {
+        Form { tools: true, system: true }
+    }
+}
+
+/// Stands between the result of a call and the next prompt, where a turn ended without an answer.
+const NO_ANSWER: &str = "[The turn ended here.]";
+/// Stands before an answer whose prompt was left out.
+const NO_PROMPT: &str = "[Earlier messages were left out.]";
+
+/// The messages in a form that strict chat templates accept.
+pub(crate) fn shaped(messages: &[Message], form: Form) -> Vec<Message> {
+    let mut wire = Wire::default();
+    for message in messages {
+        match message {
+            Message::System(text) => wire.system(text),
+            Message::User(text) => wire.user(text),
+            Message::Assistant { content, calls } if form.tools => wire.assistant(content, calls),
+            Message::Assistant { content, calls } => wire.assistant(&written(content, calls), &[]),
+            Message::Tool { .. } if form.tools => wire.messages.push(message.clone()),
+            Message::Tool { name, content, .. } => wire.user(&format!("[result of {name}]\n{content}")),
+        }
+    }
+    wire.finish(form)
+}
+
+#[derive(Default)]
+struct Wire {
+    leading: String,
+    messages: Vec<Message>,
+    /// Notes that wait for the next prompt.
+    held: String,
+}
+
+impl Wire {
+    fn system(&mut self, text: &str) {
+        match self.messages.last_mut() {
+            None => join(&mut self.leading, text),
+            Some(Message::User(content) | Message::Tool { content, .. }) => join(content, &note(text)),
+            Some(_) => join(&mut self.held, &note(text)),
+        }
+    }
+
+    fn user(&mut self, text: &str) {
+        let mut whole = std::mem::take(&mut self.held);
+        join(&mut whole, text);
+        match self.messages.last_mut() {
+            Some(Message::User(content)) => join(content, &whole),
+            Some(Message::Tool { .. }) => {
+                self.messages.push(Message::Assistant { content: NO_ANSWER.to_owned(), calls: Vec::new() });
+                self.messages.push(Message::User(whole));
+            }
+            _ => self.messages.push(Message::User(whole)),
+        }
+    }
+
+    fn assistant(&mut self, content: &str, calls: &[Call]) {
+        self.release();
+        if content.is_empty() && calls.is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            None => self.messages.push(Message::User(NO_PROMPT.to_owned())),
+            Some(Message::Assistant { content: before, calls: none }) if none.is_empty() => {
+                join(before, content);
+                none.extend_from_slice(calls);
+                return;
+            }
+            Some(_) => {}
+        }
+        self.messages.push(Message::Assistant { content: content.to_owned(), calls: calls.to_vec() });
+    }
+
+    /// Notes for which no prompt came.
+    fn release(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            self.user(&held);
+        }
+    }
+
+    fn finish(mut self, form: Form) -> Vec<Message> {
+        self.release();
+        if self.leading.is_empty() {
+            return self.messages;
+        }
+        match self.messages.first_mut() {
+            Some(Message::User(first)) if !form.system => {
+                *first = format!("{}\n\n{first}", self.leading);
+            }
+            _ if !form.system => self.messages.insert(0, Message::User(self.leading)),
+            _ => self.messages.insert(0, Message::System(self.leading)),
+        }
+        self.messages
+    }
+}
+
+fn join(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(more);
+}
+
+fn note(text: &str) -> String {
+    format!("[system note] {text}")
+}
+
+/// Calls as words, for a model that knows none.
+fn written(content: &str, calls: &[Call]) -> String {
+    let mut text = content.to_owned();
+    for call in calls {
+        let arguments = match &call.arguments {
+            Arguments::Object(_) => call.arguments.text(),
+            Arguments::Broken(broken) => broken.clone(),
+        };
+        join(&mut text, &format!("[called {} with {arguments}]", call.name));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,403 @@
+//! What a command did to protected files that the kernel could not hold: it is found afterwards, moved aside and put back.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use ollm_guard::{Lock, harmful_git_settings};
+use ollm_store::write_atomic;
+
+/// The largest file whose content is kept.
+const LARGEST_FILE: u64 = 1 << 20;
+/// How much is kept of one protected path: bytes, and files and folders.
+const MOST: Budget = Budget { bytes: 16 << 20, entries: 5_000 };
+/// How many changed versions of one file are kept.
+const MOST_ASIDE: usize = 1_000;
+
+/// A protected path.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedPath {
+    pub(super) path: PathBuf,
+    pub(super) lock: Lock,
+    /// Whether it is compared as a whole: not where we write to it ourselves all the time.
+    pub(super) whole: bool,
+}
+
+/// Protected paths as they were before a command.
+#[derive(Debug)]
+pub(super) struct Baseline(Vec<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    lock: Lock,
+    before: Before,
+}
+
+#[derive(Debug)]
+enum Before {
+    /// There was nothing; this folder around it was there.
+    Absent(PathBuf),
+    Kept(Content),
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
+    Link(PathBuf),
+    Folder {
+        mode: u32,
+        entries: BTreeMap<OsString, Content>,
+    },
+    /// Too large to be kept, or neither file nor folder: only whether it changed can be told.
+    Opaque([i64; 5]),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    bytes: u64,
+    entries: usize,
+}
+
+impl Baseline {
+    /// Looks at all paths but those that the kernel holds.
+    pub(super) fn take(watched: &[WatchedPath], held: &dyn Fn(&Path) -> bool) -> Baseline {
+        let mut paths: Vec<WatchedPath> = Vec::new();
+        for one in watched {
+            // A link on the way could be made to lead elsewhere.
+            let links = one.path.ancestors().skip(1).filter(|folder| folder.is_symlink());
+            let links = links.filter(|folder| folder.parent().is_some_and(may_change));
+            paths.extend(links.map(|link| WatchedPath { path: link.to_owned(), lock: Lock::Locked, whole: true }));
+            let is_locked = |one: &WatchedPath| {
+                // A file with a second name can be changed by that one.
+                let has_twin = |found: &fs::Metadata| found.is_file() && found.nlink() > 1;
+                let found = one.path.symlink_metadata();
+                let is_lockable = found.is_ok_and(|found| !found.is_symlink() && !has_twin(&found));
+                one.lock == Lock::Locked && held(&one.path) && is_lockable
+            };
+            // What lies in a locked folder is locked with it, also if it is not there.
+            let mut around = watched.iter().filter(|other| one.path.starts_with(&other.path));
+            if one.whole && !around.any(is_locked) {
+                paths.push(one.clone());
+            }
+        }
+        paths.sort_by(|one, other| one.path.cmp(&other.path));
+        paths.dedup_by(|one, other| one.path == other.path);
+        let look = |WatchedPath { path, lock, .. }: WatchedPath| {
+            let before = match content(&path, &mut MOST.clone()) {
+                Some(content) => Before::Kept(content),
+                None => Before::Absent(anchor(&path)),
+            };
+            Watched { path, lock, before }
+        };
+        Baseline(paths.into_iter().map(look).collect())
+    }
+
+    /// Puts everything back that was changed since, and says so.
+    pub(super) fn restore(self) -> Vec<String> {
+        self.0.into_iter().filter_map(Watched::restore).collect()
+    }
+}
+
+impl Watched {
+    fn restore(self) -> Option<String> {
+        let path = self.path.as_path();
+        match &self.before {
+            Before::Absent(anchor) => {
+                let now = content(path, &mut MOST.clone())?;
+                if self.is_new_repository(&now) {
+                    return None;
+                }
+                // What appeared may be a link on the way there.
+                let appeared = appeared(anchor, path);
+                Some(match set_aside(&appeared) {
+                    Ok(aside) => format!(
+                        "`{}` is protected and was made by the command; it is now `{}`, where nothing reads it",
+                        path.display(),
+                        aside.display()
+                    ),
+                    Err(error) => format!(
+                        "`{}` is protected and was made by the command; it cannot be moved aside: {error}",
+                        path.display()
+                    ),
+                })
+            }
+            Before::Kept(before) => {
+                let now = content(path, &mut MOST.clone());
+                if now.as_ref() == Some(before) || self.is_ordinary(before, now.as_ref()) {
+                    return None;
+                }
+                Some(match put_back(path, before, now.is_some()) {
+                    Ok(Some(aside)) => format!(
+                        "`{}` is protected and was changed by the command; it is restored, and the changed one is `{}`",
+                        path.display(),
+                        aside.display()
+                    ),
+                    Ok(None) => {
+                        format!("`{}` is protected and was removed by the command; it is restored", path.display())
+                    }
+                    Err(error) => format!(
+                        "`{}` is protected and was changed by the command; it cannot be restored: {error}",
+                        path.display()
+                    ),
+                })
+            }
+        }
+    }
+
+    /// Whether this is what `git init` makes: settings that run nothing, and hooks that are only examples.
+    fn is_new_repository(&self, now: &Content) -> bool {
+        let empty = Content::File { bytes: Vec::new(), mode: 0 };
+        let is_example = |(name, content): (&OsString, &Content)| {
+            Path::new(name).extension().is_some_and(|last| last == "sample") && matches!(content, Content::File { .. })
+        };
+        match now {
+            Content::Folder { entries, .. } => self.path.ends_with(".git/hooks") && entries.iter().all(is_example),
+            now => self.is_ordinary(&empty, Some(now)),
+        }
+    }
+
+    /// Whether a file that ordinary work has to change was changed in an ordinary way.
+    fn is_ordinary(&self, before: &Content, now: Option<&Content>) -> bool {
+        let (Lock::Compared, Content::File { bytes: before, .. }, Some(Content::File { bytes: now, .. })) =
+            (self.lock, before, now)
+        else {
+            return false;
+        };
+        harmful_git_settings(&String::from_utf8_lossy(before), &String::from_utf8_lossy(now)).is_empty()
+    }
+}
+
+fn may_change(folder: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// The innermost folder around a path that is there.
+fn anchor(path: &Path) -> PathBuf {
+    let found = path.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
+    found.unwrap_or(Path::new("/")).to_owned()
+}
+
+/// The first link between a folder and what appeared in it, or that itself.
+fn appeared(anchor: &Path, path: &Path) -> PathBuf {
+    let Ok(rest) = path.strip_prefix(anchor) else { return path.to_owned() };
+    let mut place = anchor.to_owned();
+    for part in rest {
+        place.push(part);
+        if place.is_symlink() {
+            return place;
+        }
+    }
+    path.to_owned()
+}
+
+/// What is at a path now; nothing if nothing is.
+fn content(path: &Path, budget: &mut Budget) -> Option<Content> {
+    let found = path.symlink_metadata().ok()?;
+    let opaque = Content::Opaque([
+        found.ino().cast_signed(),
+        found.size().cast_signed(),
+        found.mtime(),
+        found.ctime(),
+        found.ctime_nsec(),
+    ]);
+    if budget.entries == 0 {
+        return Some(opaque);
+    }
+    budget.entries -= 1;
+    let mode = found.mode() & 0o7777;
+    if found.is_symlink() {
+        return Some(fs::read_link(path).map_or(opaque, Content::Link));
+    }
+    if found.is_dir() {
+        let Ok(list) = fs::read_dir(path) else { return Some(opaque) };
+        let entry = |entry: fs::DirEntry| Some((entry.file_name(), content(&entry.path(), budget)?));
+        return Some(Content::Folder { mode, entries: list.flatten().filter_map(entry).collect() });
+    }
+    if !found.is_file() || found.len() > LARGEST_FILE.min(budget.bytes) {
+        return Some(opaque);
+    }
+    budget.bytes -= found.len();
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
+    Some(read.map_or(opaque, |_| Content::File { bytes, mode }))
+}
+
+/// Restores what was at a path; what is there now is moved aside.
+fn put_back(path: &Path, before: &Content, is_there: bool) -> io::Result<Option<PathBuf>> {
+    if !before.is_whole() {
+        return Err(io::Error::other("it is too large to be kept"));
+    }
+    let aside = is_there.then(|| set_aside(path)).transpose()?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    write(path, before)?;
+    Ok(aside)
+}
+
+impl Content {
+    fn is_whole(&self) -> bool {
+        match self {
+            Content::File { .. } | Content::Link(_) => true,
+            Content::Folder { entries, .. } => entries.values().all(Content::is_whole),
+            Content::Opaque(_) => false,
+        }
+    }
+}
+
+fn write(path: &Path, content: &Content) -> io::Result<()> {
+    match content {
+        Content::File { bytes, mode } => {
+            write_atomic(path, bytes).map_err(io::Error::other)?;
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+        Content::Link(target) => symlink(target, path),
+        Content::Folder { mode, entries } => {
+            fs::create_dir(path)?;
+            for (name, content) in entries {
+                write(&path.join(name), content)?;
+            }
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+        Content::Opaque(_) => Err(io::Error::other("its content was not kept")),
+    }
+}
+
+/// Gives a path a name that nothing reads.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    for number in 1..=MOST_ASIDE {
+        let mut aside = name.to_owned();
+        aside.push(format!(".set-aside-{number}"));
+        let aside = path.with_file_name(aside);
+        if aside.symlink_metadata().is_err() {
+            fs::rename(path, &aside)?;
+            return Ok(aside);
+        }
+    }
+    Err(io::Error::other("too many changed versions of it are there; remove them"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scene(tempfile::TempDir);
+
+    impl Scene {
+        fn new() -> Scene {
+            Scene(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+            fs::write(self.path(name), text).unwrap();
+        }
+
+        fn read(&self, name: &str) -> Option<String> {
+            fs::read_to_string(self.path(name)).ok()
+        }
+
+        fn baseline(&self, names: &[(&str, Lock)]) -> Baseline {
+            let watched: Vec<_> = names
+                .iter()
+                .map(|(name, lock)| WatchedPath { path: self.path(name), lock: *lock, whole: true })
+                .collect();
+            Baseline::take(&watched, &|_| false)
+        }
+    }
+
+    #[test]
+    fn what_appeared_is_moved_aside() {
+        let scene = Scene::new();
+        let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked), (".ollm/hooks", Lock::Locked)]);
+        scene.write(".claude/settings.json", "evil");
+        scene.write(".claude/notes", "kept");
+        let notes = baseline.restore();
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(!scene.path(".claude/settings.json").exists());
+        assert_eq!(scene.read(".claude/settings.json.set-aside-1").as_deref(), Some("evil"));
+        assert_eq!(scene.read(".claude/notes").as_deref(), Some("kept"));
+    }
+
+    #[test]
+    fn a_link_that_leads_to_what_appeared_is_moved_aside_and_not_what_it_leads_to() {
+        let scene = Scene::new();
+        scene.write("elsewhere/settings.json", "someone's");
+        let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked)]);
+        symlink(scene.path("elsewhere"), scene.path(".claude")).unwrap();
+        assert_eq!(baseline.restore().len(), 1);
+        assert!(!scene.path(".claude").is_symlink());
+        assert_eq!(scene.read("elsewhere/settings.json").as_deref(), Some("someone's"));
+    }
+
+    #[test]
+    fn what_was_changed_or_removed_is_restored() {
+        let scene = Scene::new();
+        scene.write("rc", "mine");
+        scene.write("hooks/a", "one");
+        scene.write("hooks/b", "two");
+        symlink("rc", scene.path("link")).unwrap();
+        let baseline = scene.baseline(&[("rc", Lock::Locked), ("hooks", Lock::Locked), ("link", Lock::Locked)]);
+        scene.write("rc", "evil");
+        fs::remove_file(scene.path("hooks/b")).unwrap();
+        scene.write("hooks/c", "evil");
+        fs::remove_file(scene.path("link")).unwrap();
+        assert_eq!(baseline.restore().len(), 3);
+        assert_eq!(scene.read("rc").as_deref(), Some("mine"));
+        assert_eq!(scene.read("rc.set-aside-1").as_deref(), Some("evil"));
+        assert_eq!((scene.read("hooks/b").as_deref(), scene.read("hooks/c")), (Some("two"), None));
+        assert_eq!(fs::read_link(scene.path("link")).unwrap(), Path::new("rc"));
+    }
+
+    #[test]
+    fn settings_of_git_may_change_unless_they_have_it_run_something() {
+        let scene = Scene::new();
+        let (plain, lock) = ("[core]\n\tbare = false\n", Lock::Compared);
+        scene.write(".git/config", plain);
+        let baseline = scene.baseline(&[(".git/config", lock)]);
+        let remote = format!("{plain}[remote \"origin\"]\n\turl = /srv/x.git\n");
+        scene.write(".git/config", &remote);
+        assert_eq!(baseline.restore(), Vec::<String>::new());
+        let baseline = scene.baseline(&[(".git/config", lock)]);
+        scene.write(".git/config", &format!("{remote}[core]\n\thooksPath = /tmp/evil\n"));
+        assert_eq!(baseline.restore().len(), 1);
+        assert_eq!(scene.read(".git/config"), Some(remote));
+    }
+
+    #[test]
+    fn a_new_repository_stays_unless_it_runs_something() {
+        let scene = Scene::new();
+        let names = [(".git/config", Lock::Compared), (".git/hooks", Lock::Locked)];
+        let baseline = scene.baseline(&names);
+        scene.write(".git/config", "[core]\n\tbare = false\n");
+        scene.write(".git/hooks/pre-commit.sample", "");
+        assert_eq!(baseline.restore(), Vec::<String>::new());
+        fs::remove_dir_all(scene.path(".git")).unwrap();
+        let baseline = scene.baseline(&names);
+        scene.write(".git/config", "[core]\n\tpager = ./evil\n");
+        scene.write(".git/hooks/pre-commit", "");
+        assert_eq!(baseline.restore().len(), 2);
+    }
+
+    #[test]
+    fn nothing_is_told_where_nothing_changed() {
+        let scene = Scene::new();
+        scene.write("hooks/a", "one");
+        let baseline = scene.baseline(&[("hooks", Lock::Locked), ("absent", Lock::Locked)]);
+        assert_eq!(baseline.restore(), Vec::<String>::new());
+    }
+}

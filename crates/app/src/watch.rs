@@ -1,0 +1,344 @@
+//! Files that people, shells, servers and other programs change: noticed, compared with what was there before, and told
+//! to hooks.
+//!
+//! The system only says which paths were touched ([`notifier`]). Once they have settled, each is compared with the
+//! [`baseline`]: what hooks last heard of. So an editor may write a file in any way it likes, a checkout of thousands of
+//! files tells of each once, and when the system loses track, or has no watches left, comparing everything finds the
+//! same changes. What hooks and our own tools write becomes the baseline without an event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use ollm_protocol::FileChange;
+use ollm_store::StatKey;
+
+use crate::error::{AppError, ErrorKind};
+
+mod baseline;
+mod cause;
+mod compare;
+mod git;
+mod late;
+mod notes;
+mod notifier;
+mod project;
+mod rules;
+mod run;
+mod scan;
+mod share;
+
+use baseline::Baseline;
+use cause::{Chain, HookRuns, is_endless};
+use compare::time_of;
+use git::GitActivity;
+use notifier::{Notifier, NotifyError, Touched};
+use rules::IgnoreRules;
+use scan::{MOST_FILES, Scan, scan};
+
+pub use late::HookRun;
+pub(crate) use late::LateEnds;
+pub use notes::FileNote;
+pub use project::ProjectWatch;
+pub use run::{FILE_EVENTS, WatchListener, has_listener, watch_project};
+pub use share::{WatchRole, is_watched};
+
+/// Who was told this much is told no more.
+const MOST_NOTICES: usize = 1000;
+/// A folder that is gone for longer does not come back.
+const ABSENCE: Duration = Duration::from_secs(2);
+
+/// Notices what becomes of the files of a project.
+pub struct FileWatcher {
+    root: PathBuf,
+    /// Our own folder.
+    home: PathBuf,
+    rules: IgnoreRules,
+    baseline: Baseline,
+    /// The folders that are watched, with the inode of the root.
+    folders: BTreeSet<PathBuf>,
+    inode: u64,
+    /// None where everything is compared now and then instead.
+    notifier: Option<Notifier>,
+    next_look: Instant,
+    git: GitActivity,
+    /// What was touched and not looked at yet.
+    touched: Touched,
+    /// The files that may have changed, and what led to it.
+    queue: BTreeMap<PathBuf, Chain>,
+    /// Files whose text is not known yet.
+    unread: Vec<PathBuf>,
+    runs: HookRuns,
+    /// What led to the change that was told last.
+    chain: Chain,
+    absent_since: Option<Instant>,
+    /// When everything was compared last.
+    looked_at: SystemTime,
+    notices: Vec<String>,
+    /// The notices that a person knows.
+    told: BTreeSet<String>,
+}
+
+impl FileWatcher {
+    /// Watches a project; `home` is our own folder, which is not watched wherever it lies.
+    pub fn open(project: &Path, home: &Path) -> Result<FileWatcher, AppError> {
+        let gone =
+            |error: std::io::Error| AppError::new(ErrorKind::Environment, format!("{}: {error}", project.display()));
+        let root = project.canonicalize().map_err(gone)?;
+        let inode = fs::metadata(&root).map_err(gone)?.ino();
+        let mut watcher = FileWatcher {
+            rules: IgnoreRules::new(&root, home),
+            git: GitActivity::of(&root),
+            root,
+            home: home.to_owned(),
+            baseline: Baseline::default(),
+            folders: BTreeSet::new(),
+            inode,
+            notifier: None,
+            next_look: Instant::now(),
+            touched: Touched::default(),
+            queue: BTreeMap::new(),
+            unread: Vec::new(),
+            runs: HookRuns::default(),
+            chain: Chain::default(),
+            absent_since: None,
+            looked_at: SystemTime::now(),
+            notices: Vec::new(),
+            told: BTreeSet::new(),
+        };
+        watcher.begin();
+        Ok(watcher)
+    }
+
+    /// The folder that is watched, without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How many files are watched.
+    pub fn file_count(&self) -> usize {
+        self.baseline.len()
+    }
+
+    /// Whether everything is compared now and then, because the system has no watches left.
+    pub fn is_polling(&self) -> bool {
+        self.notifier.is_none()
+    }
+
+    /// What a person should know, once.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        self.notices.append(&mut self.rules.problems);
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.retain(|notice| self.told.len() < MOST_NOTICES && self.told.insert(notice.clone()));
+        notices
+    }
+
+    /// Reads files for later differences, for about so long; says whether some are left.
+    pub fn read_ahead(&mut self, time: Duration) -> bool {
+        let began = Instant::now();
+        while let Some(path) = self.unread.pop() {
+            self.baseline.read(&path);
+            if began.elapsed() >= time {
+                break;
+            }
+        }
+        !self.unread.is_empty()
+    }
+
+    /// Waits until something is touched, at most for so long.
+    pub fn wait(&self, patience: Duration) {
+        match &self.notifier {
+            Some(notifier) => notifier.wait(patience),
+            None => std::thread::sleep(patience),
+        }
+    }
+
+    /// Looks whether something was touched and has settled; says whether there is something to take. It fails when the
+    /// project is gone.
+    pub fn look(&mut self, now: Instant) -> Result<bool, AppError> {
+        if !self.exists(now)? {
+            return Ok(false);
+        }
+        let touched = match &self.notifier {
+            Some(notifier) => notifier.take(now),
+            None => (now >= self.next_look).then(Touched::unknown),
+        };
+        if let Some(touched) = touched {
+            self.touched.merge(touched);
+        }
+        if !self.touched.is_empty() && !self.git.is_busy(now) {
+            let touched = std::mem::take(&mut self.touched);
+            self.sort(touched);
+        }
+        Ok(self.has_changes())
+    }
+
+    /// The next change, if there is one.
+    pub fn next_change(&mut self) -> Option<FileChange> {
+        self.next_change_but(&mut |_| false)
+    }
+
+    /// Whether a file may have changed.
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Whether a file may have changed that may be told now.
+    pub(crate) fn has_changes_but(&self, waits: &mut dyn FnMut(&Path) -> bool) -> bool {
+        self.queue.keys().any(|path| !waits(path))
+    }
+
+    /// Looks at what was touched without waiting until it has settled.
+    pub(crate) fn look_at_once(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.merge(self.notifier.as_ref().map_or_else(Touched::unknown, Notifier::take_all));
+        self.sort(touched);
+    }
+
+    /// Has everything compared with the next look.
+    pub(crate) fn compare_soon(&mut self) {
+        self.touched.merge(Touched::unknown());
+    }
+
+    /// The next change of a file that may be told now; the others wait.
+    pub(crate) fn next_change_but(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<FileChange> {
+        let mut waiting = BTreeMap::new();
+        let change = self.take_change(waits, &mut waiting);
+        self.queue.append(&mut waiting);
+        change
+    }
+
+    fn take_change(
+        &mut self,
+        waits: &mut dyn FnMut(&Path) -> bool,
+        waiting: &mut BTreeMap<PathBuf, Chain>,
+    ) -> Option<FileChange> {
+        while let Some((path, chain)) = self.queue.pop_first() {
+            if waits(&path) {
+                waiting.insert(path, chain);
+                continue;
+            }
+            if is_endless(&path, &chain) {
+                self.baseline.absorb(&path);
+                self.notices.push(format!(
+                    "hooks change {} for one another again and again; this change is taken as it is",
+                    baseline::name(&path, &self.root)
+                ));
+                continue;
+            }
+            if let Some(change) = self.baseline.compare(&path, &self.root) {
+                self.chain = chain;
+                return Some(change);
+            }
+        }
+        None
+    }
+
+    /// Hooks ran for a file in this time: what was written into it until then is what hooks know.
+    pub(crate) fn hooks_ran(&mut self, path: &Path, chain: &Chain, (from, until): (SystemTime, SystemTime)) {
+        let is_later = notes::key_of(path).is_some_and(|key| time_of(&key) > until);
+        if !is_later {
+            self.baseline.absorb(path);
+        }
+        self.runs.add(path, chain, from, until);
+    }
+
+    /// What led to the change that was taken last.
+    pub(crate) fn chain(&self) -> Chain {
+        self.chain.clone()
+    }
+
+    /// The agent had a turn in this time. The root of the project stands for it in chains of changes.
+    pub(crate) fn agent_worked(&mut self, from: SystemTime, until: SystemTime) {
+        self.runs.add(&self.root, &Chain::default(), from, until);
+    }
+
+    /// Whether the agent led to the change that was taken last.
+    pub(crate) fn is_agents(&self) -> bool {
+        self.chain.first() == Some(&self.root)
+    }
+
+    /// Hooks have heard of a file with this stamp, or that it is gone, from somebody else. It may have changed again since.
+    pub(crate) fn heard_of(&mut self, path: &Path, key: Option<StatKey>) {
+        if !self.baseline.contains(path) && !self.is_watched(path) {
+            return;
+        }
+        let now = notes::key_of(path);
+        if now == key {
+            self.baseline.absorb(path);
+        } else if !self.baseline.has_stamp(path, key) {
+            self.baseline.set(path, key);
+            self.touched
+                .paths
+                .entry(path.to_owned())
+                .or_insert_with(|| now.map_or_else(SystemTime::now, |now| time_of(&now)));
+        }
+    }
+
+    fn begin(&mut self) {
+        match Notifier::new() {
+            Ok(notifier) => self.notifier = Some(notifier),
+            Err(error) => self.fall_back(&error),
+        }
+        let found = self.scan(&self.root.clone());
+        self.unread = found.files.keys().rev().cloned().collect();
+        for (path, key) in found.files {
+            self.baseline.add(path, key);
+        }
+    }
+
+    /// Looks at a folder, and watches it and those below from then on.
+    fn scan(&mut self, folder: &Path) -> Scan {
+        let (notifier, mut failed) = (&mut self.notifier, None);
+        let found = scan(folder, &mut self.rules, |folder| {
+            if let (Some(notifier), None) = (notifier.as_mut(), &failed) {
+                failed = notifier.watch(folder).err().filter(|error| !matches!(error, NotifyError::Gone));
+            }
+        });
+        if let Some(error) = failed {
+            self.fall_back(&error);
+        }
+        if found.is_cut {
+            self.notices.push(format!(
+                "{} has more than {MOST_FILES} files; the rest is not watched (an .ollmignore can leave folders out)",
+                folder.display()
+            ));
+        }
+        self.folders.extend(found.folders.iter().cloned());
+        found
+    }
+
+    /// Without watches everything is compared now and then.
+    fn fall_back(&mut self, error: &NotifyError) {
+        self.notifier = None;
+        let way_out = match error {
+            NotifyError::NoWatchLeft if cfg!(target_os = "linux") => {
+                "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances, or leave folders out with an .ollmignore"
+            }
+            _ => "",
+        };
+        self.notices.push(format!("{error}: all files are compared every second or so instead{way_out}"));
+    }
+
+    /// Whether the project is there; one that came back is looked at anew.
+    pub(crate) fn exists(&mut self, now: Instant) -> Result<bool, AppError> {
+        let inode = fs::metadata(&self.root).ok().filter(fs::Metadata::is_dir).map(|meta| meta.ino());
+        let Some(inode) = inode else {
+            if now.saturating_duration_since(*self.absent_since.get_or_insert(now)) < ABSENCE {
+                return Ok(false);
+            }
+            let message = format!("{} is gone; nothing is watched any more", self.root.display());
+            return Err(AppError::new(ErrorKind::Environment, message));
+        };
+        let was_gone = self.absent_since.take().is_some();
+        if std::mem::replace(&mut self.inode, inode) != inode || was_gone {
+            self.touched.merge(Touched::unknown());
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! From touched paths to files that may have changed: one by one, or by comparing everything.
+
+use std::fs;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ollm_store::StatKey;
+
+use super::FileWatcher;
+use super::cause::Chain;
+use super::notifier::Touched;
+use super::rules::{IgnoreRules, is_ignore_file};
+use super::scan::MOST_FILES;
+
+/// How often everything is compared where the system cannot tell what was touched.
+const POLL: Duration = Duration::from_secs(1);
+/// Comparing everything may take this part of the time at most.
+const POLL_SHARE: u32 = 10;
+
+impl FileWatcher {
+    /// Finds the files that what was touched may mean.
+    pub(super) fn sort(&mut self, touched: Touched) {
+        let changes_rules = touched.paths.keys().any(|path| is_ignore_file(path));
+        if touched.is_incomplete || changes_rules {
+            return self.compare_all();
+        }
+        let mut paths: Vec<_> = touched.paths.into_iter().collect();
+        paths.sort();
+        for (path, at) in paths {
+            let chain = self.runs.cause(at);
+            self.examine(&path, &chain);
+        }
+    }
+
+    fn examine(&mut self, path: &Path, chain: &Chain) {
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        if self.folders.contains(path) && !is_folder {
+            self.leave_folder(path, chain);
+        }
+        if self.baseline.contains(path) || (!is_folder && self.is_watched(path)) {
+            self.queue.insert(path.to_owned(), chain.clone());
+        }
+        if is_folder && path != self.root && self.is_watched(path) {
+            self.enter_folder(path, chain);
+        }
+    }
+
+    /// Whether a path that is not known yet is to be watched.
+    pub(super) fn is_watched(&self, path: &Path) -> bool {
+        let is_in = path.parent().is_some_and(|folder| self.folders.contains(folder));
+        let is_folder = || fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        is_in && !self.rules.ignores(path, is_folder()) && self.baseline.len() < MOST_FILES
+    }
+
+    /// A folder appeared, or was made anew.
+    fn enter_folder(&mut self, folder: &Path, chain: &Chain) {
+        let found = self.scan(folder);
+        let gone = self.baseline.below(folder).into_iter().filter(|path| !found.files.contains_key(path));
+        let changed = found.files.iter().filter(|(path, key)| self.baseline.differs(path, key));
+        let changed = changed.map(|(path, _)| path.clone());
+        let paths: Vec<PathBuf> = gone.chain(changed).collect();
+        self.queue.extend(paths.into_iter().map(|path| (path, chain.clone())));
+    }
+
+    /// A folder is gone, with everything in it.
+    fn leave_folder(&mut self, folder: &Path, chain: &Chain) {
+        let from = self.folders.range::<Path, _>((Bound::Included(folder), Bound::Unbounded));
+        let lost: Vec<PathBuf> = from.take_while(|path| path.starts_with(folder)).cloned().collect();
+        for folder in lost {
+            self.folders.remove(&folder);
+            if let Some(notifier) = &mut self.notifier {
+                notifier.unwatch(&folder);
+            }
+        }
+        self.queue.extend(self.baseline.below(folder).into_iter().map(|path| (path, chain.clone())));
+    }
+
+    /// Compares everything with the baseline.
+    fn compare_all(&mut self) {
+        let began = Instant::now();
+        let before = std::mem::replace(&mut self.rules, IgnoreRules::new(&self.root, &self.home));
+        self.folders.clear();
+        let found = self.scan(&self.root.clone());
+        for (path, key) in &found.files {
+            if !self.baseline.contains(path) && was_ignored(&before, &self.root, path) {
+                self.baseline.add(path.clone(), *key);
+                self.unread.push(path.clone());
+            } else if self.baseline.differs(path, key) {
+                self.queue.insert(path.clone(), self.runs.cause(time_of(key)));
+            }
+        }
+        // When a file went is not known: hooks that ran since the last look may have removed it.
+        let latest = self.runs.latest_since(std::mem::replace(&mut self.looked_at, SystemTime::now()));
+        for path in self.baseline.missing_in(&found.files) {
+            // What is ignored from now on is not gone.
+            if path.is_file() && was_ignored(&self.rules, &self.root, &path) {
+                self.baseline.remove(&path);
+            } else {
+                self.queue.insert(path, latest.clone());
+            }
+        }
+        self.next_look = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
+    }
+}
+
+/// When a file was changed last, by the kernel's word.
+pub(super) fn time_of(key: &StatKey) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(u64::try_from(key.ctime_ns).unwrap_or_default())
+}
+
+/// Whether rules leave out a file or a folder that it is in.
+fn was_ignored(rules: &IgnoreRules, root: &Path, path: &Path) -> bool {
+    let folders = path.ancestors().skip(1).take_while(|folder| *folder != root && folder.starts_with(root));
+    rules.ignores(path, false) || folders.into_iter().any(|folder| rules.ignores(folder, true))
+}

@@ -1,0 +1,95 @@
+//! Files that change beside the conversation: hooks hear of them between the turns.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ollm_agent::{Cancel, Session};
+use ollm_app::session::EventListener;
+use ollm_app::watch::{FILE_EVENTS, HookRun, ProjectWatch, WatchRole, has_listener};
+use ollm_app::{App, Shared};
+
+use crate::output::Output;
+
+/// How long files are read for later differences while nobody says anything.
+const READING: Duration = Duration::from_millis(20);
+
+/// The files of the project, once a hook wants to hear of them.
+pub(super) struct ChatFiles {
+    cancel: Cancel,
+    watch: Option<ProjectWatch>,
+    /// Whether they cannot be watched, of which the person knows.
+    is_impossible: bool,
+    /// Whether hooks ran at the latest event of a file.
+    ran: Arc<Shared<HookRun>>,
+}
+
+impl ChatFiles {
+    pub(super) fn new(cancel: &Cancel) -> ChatFiles {
+        ChatFiles { cancel: cancel.clone(), watch: None, is_impossible: false, ran: Arc::default() }
+    }
+
+    /// Hears of every event of the session.
+    pub(super) fn listener(&self) -> EventListener<'static> {
+        let ran = Arc::clone(&self.ran);
+        Box::new(move |event, _, outcome| {
+            if event.kind.is_file() {
+                *ran.lock() = HookRun::of(outcome);
+            }
+        })
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Whether a file has changed that hooks have not heard of.
+    pub(super) fn has_changes(&mut self, app: &RefCell<App>, output: &Shared<&mut Output>) -> bool {
+        if self.is_impossible || !has_listener(&app.borrow(), &FILE_EVENTS) {
+            return false;
+        }
+        let found = self.look(&app.borrow());
+        let notices = self.watch.as_mut().map(ProjectWatch::take_notices).unwrap_or_default();
+        for notice in &notices {
+            output.lock().tell(notice);
+        }
+        found.unwrap_or_else(|why| {
+            output.lock().tell(&why);
+            (self.watch, self.is_impossible) = (None, true);
+            false
+        })
+    }
+
+    fn look(&mut self, app: &App) -> Result<bool, String> {
+        let watch = match &mut self.watch {
+            Some(watch) => watch,
+            None => self.watch.insert(
+                ProjectWatch::open(app, WatchRole::Chat).map_err(|error| format!("files are not watched: {error}"))?,
+            ),
+        };
+        watch.read_ahead(READING);
+        watch.look().map_err(|error| error.to_string())
+    }
+
+    /// Tells hooks of the files that have changed, and says what they want said.
+    pub(super) fn tell(&mut self, session: &mut Session<'_>) {
+        let Some(watch) = &mut self.watch else { return };
+        // After an interruption the rest waits for the next time.
+        while let Some(change) = (!self.cancel.is_set()).then(|| watch.next_change()).flatten() {
+            let from = SystemTime::now();
+            *self.ran.lock() = HookRun::None;
+            session.file_changed(change.clone(), watch.changed_by());
+            watch.told(&change, &self.ran.lock().clone(), from);
+        }
+        self.turn(|| drop(session.answer_hooks()));
+    }
+
+    /// What changes meanwhile is the agent's work.
+    pub(super) fn turn(&mut self, works: impl FnOnce()) {
+        let from = SystemTime::now();
+        works();
+        if let Some(watch) = &mut self.watch {
+            watch.agent_worked(from, SystemTime::now());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Every hook there is, as an event finds it: what would run in which order, and the first reason why the others would not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ollm_app::{App, Forecast, Step, unsent_events};
+use ollm_engine::Skip;
+use ollm_protocol::{EventKind, Hook};
+use ollm_store::{escape_for_people, one_line};
+use serde_json::{Map, Value, json};
+
+use super::place;
+use crate::command::hook::given_event;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::problem;
+use crate::timeline::{BOLD, DIM, PLAIN};
+
+pub(super) fn run(
+    name: &str,
+    data: Option<&str>,
+    app: &App,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let event = given_event(name, data)?;
+    let forecast = Forecast::of(&event, app);
+    let others = others(&forecast, app);
+    let unsent = unsent_events(planned(&forecast), app.context());
+    if as_json {
+        return output.pretty_json(&to_json(&forecast, &others, &unsent, app));
+    }
+    let mut text = format!("{BOLD}{}{PLAIN}{}\n", forecast.event.name(), about(&event));
+    describe(&forecast, &mut text);
+    if !others.is_empty() {
+        let count: usize = others.values().map(Vec::len).sum();
+        let named = others.iter().map(|(kind, hooks)| format!("{} {}", hooks.len(), kind));
+        let noun = if count == 1 { "hook waits" } else { "hooks wait" };
+        let _ = writeln!(text, "\n{count} {noun} for other events: {}", named.collect::<Vec<_>>().join(", "));
+    }
+    for note in unsent.iter().chain(&app.what_is_off()) {
+        let _ = writeln!(text, "\n{}", escape_for_people(note));
+    }
+    if !app.problems.is_empty() {
+        text.push_str("\nnot loaded, or not as written\n");
+    }
+    app.problems.iter().for_each(|problem| text.push_str(&problem::render(problem)));
+    output.text(&text)
+}
+
+fn about(event: &ollm_protocol::Event) -> String {
+    match (event.subject(), event.kind.subject_field()) {
+        (Some(subject), Some(field)) => format!(", {field} {}", one_line(subject)),
+        (None, Some(field)) => format!(", any {field}; --data '{{\"{field}\": …}}' names one"),
+        _ => String::new(),
+    }
+}
+
+fn planned(forecast: &Forecast) -> impl Iterator<Item = &Hook> {
+    forecast.stages.iter().flatten().map(|step| &*step.hook)
+}
+
+/// The hooks of other events, by what they wait for.
+fn others(forecast: &Forecast, app: &App) -> BTreeMap<&'static str, Vec<Arc<Hook>>> {
+    let is_other = |hook: &Arc<Hook>| !hook.events.contains(&forecast.event);
+    let mut found: BTreeMap<&'static str, Vec<Arc<Hook>>> = BTreeMap::new();
+    for hook in app.hooks().into_iter().filter(is_other) {
+        let first = hook.events.first().copied().map_or("nothing", EventKind::name);
+        found.entry(first).or_default().push(hook);
+    }
+    found
+}
+
+fn describe(forecast: &Forecast, text: &mut String) {
+    let count = forecast.stages.iter().flatten().count();
+    let _ =
+        writeln!(text, "\n{BOLD}{}{PLAIN}", if count == 0 { "no hook would run" } else { "would run, in this order" });
+    for (number, stage) in forecast.stages.iter().enumerate() {
+        for Step { hook, failure } in stage {
+            let at_once = if stage.len() > 1 { ", at once with others" } else { "" };
+            let _ = writeln!(text, "  {}. {}{at_once}", number + 1, one_line(hook.id()));
+            declared(hook, text);
+            rules(hook, text);
+            if let Some(why) = failure {
+                let _ = writeln!(text, "       fails without running: {}", one_line(why));
+            }
+        }
+    }
+    if !forecast.depends.is_empty() {
+        let _ = writeln!(text, "\n{BOLD}would run for some{PLAIN}");
+    }
+    for hook in &forecast.depends {
+        let _ = writeln!(text, "  {}  for {}", one_line(hook.id()), one_line(&hook.matcher.text()));
+        declared(hook, text);
+        rules(hook, text);
+    }
+    if !forecast.skipped.is_empty() {
+        let _ = writeln!(text, "\n{BOLD}would not run{PLAIN}");
+    }
+    for Skip { hook, reason, detail } in &forecast.skipped {
+        let _ = writeln!(text, "  {}  {}: {}", one_line(hook.id()), reason.name(), one_line(detail));
+        declared(hook, text);
+    }
+}
+
+fn declared(hook: &Hook, text: &mut String) {
+    if let Some(place) = place::place(hook) {
+        let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&place));
+    }
+    if let Some(line) = place::line(hook) {
+        let _ = writeln!(text, "       {DIM}{line}{PLAIN}");
+    }
+}
+
+/// What applies to a hook, and who says so.
+fn rules(hook: &Hook, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "       {} dialect; {} priority; at most {:?} (from the {}); if it fails: {} (from the {}); scope {} (from the {})",
+        hook.dialect.name(),
+        hook.spec.priority.name(),
+        hook.timeout.value,
+        hook.timeout.basis.name(),
+        hook.on_failure.value.name(),
+        hook.on_failure.basis.name(),
+        hook.reach.value.name(),
+        hook.reach.basis.name(),
+    );
+}
+
+fn to_json(
+    forecast: &Forecast,
+    others: &BTreeMap<&'static str, Vec<Arc<Hook>>>,
+    unsent: &[String],
+    app: &App,
+) -> Value {
+    let mut hooks = Vec::new();
+    for (number, stage) in forecast.stages.iter().enumerate() {
+        for step in stage {
+            hooks.push(entry(&step.hook, "runs", [("stage", json!(number + 1)), ("failure", json!(step.failure))]));
+        }
+    }
+    for hook in &forecast.depends {
+        hooks.push(entry(hook, "depends", [("matcher", json!(hook.matcher.text())), ("failure", Value::Null)]));
+    }
+    for skip in &forecast.skipped {
+        hooks.push(entry(
+            &skip.hook,
+            "skipped",
+            [("reason", json!(skip.reason.name())), ("detail", json!(skip.detail))],
+        ));
+    }
+    let others = others.iter().map(|(kind, hooks)| {
+        let ids: Vec<&str> = hooks.iter().map(|hook| hook.id()).collect();
+        ((*kind).to_owned(), json!(ids))
+    });
+    json!({
+        "event": forecast.event.name(),
+        "hooks": hooks,
+        "otherEvents": others.collect::<Map<_, _>>(),
+        "unsent": unsent,
+        "off": app.what_is_off(),
+        "problems": app.problems.len(),
+    })
+}
+
+fn entry(hook: &Hook, state: &str, more: [(&str, Value); 2]) -> Value {
+    let mut value = json!({
+        "id": hook.id(),
+        "name": hook.spec.name,
+        "state": state,
+        "declared": place::to_json(hook),
+        "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
+        "timeoutFrom": hook.timeout.basis.name(),
+        "onFailure": hook.on_failure.value.name(),
+        "onFailureFrom": hook.on_failure.basis.name(),
+    });
+    if let Some(map) = value.as_object_mut() {
+        map.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    }
+    value
+}

@@ -1,0 +1,105 @@
+//! The events of a session from top to bottom, each with its hooks on a time scale of its own.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use ollm_app::trace::{HookRun, Record, at};
+use ollm_store::one_line;
+
+use crate::timeline::{BOLD, Bar, DIM, PLAIN, RED};
+
+/// More events of one session are not shown.
+pub(super) const MOST: usize = 1000;
+
+pub(super) fn text(records: &[Record]) -> String {
+    let mut text = head(records);
+    let mut folded: Vec<&str> = Vec::new();
+    for record in records {
+        if is_quiet(record) {
+            folded.push(record.text("event"));
+            continue;
+        }
+        unfold(&mut folded, &mut text);
+        event(record, &mut text);
+    }
+    unfold(&mut folded, &mut text);
+    text
+}
+
+fn head(records: &[Record]) -> String {
+    let Some(first) = records.first() else { return String::new() };
+    let session = match first.text("session") {
+        "" => "events without a session".to_owned(),
+        id => format!("session {}", one_line(id)),
+    };
+    let refused = records.iter().filter(|record| !record.continues()).count();
+    let day = first.text("time").get(..10).unwrap_or_default();
+    let refused = if refused > 0 { format!(", {RED}{refused} refused{PLAIN}") } else { String::new() };
+    let count = match records.len() {
+        1 => "1 event".to_owned(),
+        MOST => format!("the last {MOST} events"),
+        count => format!("{count} events"),
+    };
+    format!("{BOLD}{session}{PLAIN}, {}, UTC: {count}{refused}\n", one_line(day))
+}
+
+/// Whether nothing of a person's came of it: no hook of theirs ran, none was kept from running, nobody refused.
+fn is_quiet(record: &Record) -> bool {
+    record.continues() && record.runs().all(|run| !is_shown(&run)) && record.list("skipped").is_empty()
+}
+
+/// Built-in guards are shown where they say something.
+fn is_shown(run: &HookRun<'_>) -> bool {
+    !run.is_builtin() || matches!(run.flow, "ask" | "block" | "halt")
+}
+
+fn unfold(folded: &mut Vec<&str>, text: &mut String) {
+    if folded.is_empty() {
+        return;
+    }
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for name in folded.drain(..) {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    let named = |(name, count): &(&str, usize)| match count {
+        1 => one_line(name),
+        _ => format!("{} ×{count}", one_line(name)),
+    };
+    let names: Vec<String> = counts.iter().map(named).collect();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{DIM}{:<14}without hooks: {}{PLAIN}", "", names.join(", "));
+}
+
+fn event(record: &Record, text: &mut String) {
+    let time = record.text("time").get(11..23).unwrap_or_default();
+    let subject = one_line(record.text("subject"));
+    let name = one_line(record.text("event"));
+    let _ = writeln!(text, "{DIM}{}{PLAIN}  {BOLD}{name}{PLAIN} {subject}", one_line(time));
+    let runs: Vec<HookRun<'_>> = record.runs().filter(is_shown).collect();
+    let whole = runs.iter().map(|run| run.start + run.millis).fold(1.0, f64::max);
+    for run in &runs {
+        let bar = Bar { name: run.name, status: run.status, start: millis(run.start), took: millis(run.millis) };
+        let _ = writeln!(text, "{}", bar.line(millis(whole)));
+        if let Some(error) = run.error {
+            let _ = writeln!(text, "    {}", one_line(error));
+        }
+    }
+    for skip in record.list("skipped").iter().filter(|skip| skip.is_object()) {
+        let field = |name| one_line(at(skip, name).as_str().unwrap_or_default());
+        let _ = writeln!(text, "  {DIM}{:<26}{:<13}{}{PLAIN}", field("id"), field("reason"), field("detail"));
+    }
+    if !record.continues() {
+        let flow = record.verdict("flow").as_str().unwrap_or("?");
+        let reason = record.verdict("reason").as_str().unwrap_or_default();
+        let _ = writeln!(text, "  => {RED}{}{PLAIN}: {}", one_line(flow), one_line(reason));
+    } else if record.verdict("modifiedArgs") == true {
+        let _ = writeln!(text, "  => arguments changed");
+    }
+}
+
+fn millis(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number / 1e3).unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! Everyday work in a box, each thing with the real tool.
+
+use super::{assert_intact, boxed, guarded, is_whole};
+use crate::lab::{Lab, Ran};
+
+fn works(lab: &Lab, script: &str) -> Ran {
+    let ran = boxed(lab, &["sh", "-ec", script]);
+    assert_eq!(ran.code, 0, "{script}\n{ran:?}");
+    assert_intact(lab, script);
+    ran
+}
+
+fn scene() -> Option<Lab> {
+    let lab = guarded();
+    is_whole(&lab).then_some(lab)
+}
+
+#[test]
+fn git_works_in_a_box() {
+    let Some(lab) = scene() else { return };
+    for folder in [".git", ".ollm"] {
+        std::fs::remove_dir_all(lab.project.join(folder)).unwrap();
+    }
+    let made = boxed(&lab, &["git", "init", "-q", "-b", "trunk", "."]);
+    assert_eq!((made.stderr.as_str(), made.code), ("", 0));
+    let script = "git config user.name a; git config user.email a@b.c; echo x > f; git add f
+        git commit -qm one; git checkout -qb other; echo y >> f; git commit -qam two; git checkout -q trunk
+        git merge -q other; git remote add origin /srv/x.git; git stash list; git gc -q; git worktree add -q ../tree other
+        git clone -q . ../copy; git -C ../copy log --oneline | wc -l";
+    let ran = boxed(&lab, &["sh", "-ec", script]);
+    assert_eq!((ran.stdout.trim(), ran.code), ("2", 0), "{ran:?}");
+    let config = std::fs::read_to_string(lab.project.join(".git/config")).unwrap();
+    assert!(config.contains("url = /srv/x.git"), "{config}");
+}
+
+#[test]
+fn compilers_and_their_output_work_in_a_box() {
+    let Some(lab) = scene() else { return };
+    let ran = works(&lab, "printf 'int main(void){return 3;}' > a.c; cc -o a a.c; ./a || echo $?; rm a");
+    assert_eq!(ran.stdout, "3\n");
+}
+
+#[test]
+fn cargo_works_in_a_box() {
+    let Some(lab) = scene() else { return };
+    let variable = |name: &str, usual: &str| {
+        std::env::var(name).unwrap_or_else(|_| format!("{}/{usual}", std::env::var("HOME").unwrap_or_default()))
+    };
+    let lab = lab.set("RUSTUP_HOME", &variable("RUSTUP_HOME", ".rustup"));
+    lab.write("project/Cargo.toml", "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+    lab.write("project/src/main.rs", "fn main() { println!(\"built\"); }\n");
+    let cargo = env!("CARGO");
+    let ran = works(&lab, &format!("{cargo} run -q --offline"));
+    assert_eq!(ran.stdout, "built\n");
+}
+
+#[test]
+fn npm_and_pip_work_in_a_box() {
+    let Some(lab) = scene() else { return };
+    lab.write("project/package.json", r#"{"name": "tiny", "version": "1.0.0", "scripts": {"test": "echo tested"}}"#);
+    lab.write("project/dep/package.json", r#"{"name": "dep", "version": "1.0.0"}"#);
+    let ran =
+        works(&lab, "npm test --silent; npm install --offline --no-audit --no-fund --silent ./dep; ls node_modules");
+    assert_eq!(ran.stdout, "tested\ndep\n");
+    works(
+        &lab,
+        "python3 -m venv --without-pip env; env/bin/python -c 'import sys; assert sys.prefix != sys.base_prefix'",
+    );
+}
+
+#[test]
+fn servers_watchers_and_temporary_files_work_in_a_box() {
+    let Some(lab) = scene() else { return };
+    let server = "
+import http.client, http.server, os, tempfile, threading
+server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+client = http.client.HTTPConnection('127.0.0.1', server.server_port, timeout=30)
+client.request('GET', '/'); print(client.getresponse().status)
+with tempfile.NamedTemporaryFile() as file: file.write(b'x')
+";
+    lab.write("project/serve.py", server);
+    assert_eq!(works(&lab, "python3 serve.py").stdout, "200\n");
+    let watcher = "const fs = require('fs'); const w = fs.watch('.', (e, n) => { if (n === 'new') { console.log('seen'); w.close(); } });
+        setImmediate(() => fs.writeFileSync('new', ''));";
+    lab.write("project/watch.js", watcher);
+    assert_eq!(works(&lab, "node watch.js").stdout, "seen\n");
+}

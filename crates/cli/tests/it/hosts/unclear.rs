@@ -1,0 +1,117 @@
+//! Calls that an event does not tell of in the words of the agent whose line asks, and changes that a call cannot take.
+
+use ollm_protocol::EventKind;
+use ollm_protocol::dialect::AGENTS;
+use serde_json::{Value, json};
+
+use super::tables::HOSTS;
+use crate::lab::{Lab, Ran, finish};
+
+fn named(lab: &Lab, from: &str, name: &str, event: &str) -> Ran {
+    finish(lab.ollm(&["hook", "run", name, "--from", from]), event.as_bytes())
+}
+
+/// What an agent calls the moment before a tool runs, where its line names it.
+fn gates() -> Vec<(&'static str, &'static str)> {
+    let gate = |agent: &&'static ollm_protocol::dialect::agents::AgentDialect| {
+        let mut events = agent.events.iter().filter(|event| event.kind == EventKind::BeforeTool);
+        Some((agent.name, events.find(|event| agent.asks_at(event))?.name))
+    };
+    AGENTS.iter().filter_map(gate).collect()
+}
+
+#[test]
+fn no_agents_event_passes_unjudged_under_the_named_line_of_another() {
+    let lab = Lab::new();
+    for (from, name) in gates() {
+        for host in HOSTS.iter().skip(4) {
+            let ran = named(&lab, from, name, &host.event.replace("\"ls\"", "\"rm -rf ~\""));
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            let is_judged = said.contains("removes or changes the home folder") || said.contains("ollm cannot judge");
+            assert!(is_judged, "{} under {from} {name}: {ran:?}", host.name);
+        }
+    }
+}
+
+#[test]
+fn a_call_without_a_tool_or_without_what_it_does_is_refused() {
+    let lab = Lab::new();
+    for (from, name) in gates() {
+        for event in [json!({"session_id": "a"}), json!({}), json!({"tool_name": 5, "toolName": 5})] {
+            let ran = named(&lab, from, name, &event.to_string());
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains("ollm cannot judge"), "{from} {name} {event}: {ran:?}");
+        }
+    }
+    let shell = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "input": {"command": "rm -rf ~"}});
+    let ran = lab.event_from("claude", &shell.to_string());
+    assert!(ran.code == 2 && ran.stderr.contains("it does not say `tool_input`"), "{ran:?}");
+    // A tool of which nothing is known may have no arguments.
+    let other = json!({"hook_event_name": "PreToolUse", "tool_name": "mcp__clock__now"});
+    assert_eq!(lab.event_from("claude", &other.to_string()).stdout, "");
+}
+
+#[test]
+fn a_second_value_behind_the_event_is_refused_also_without_an_agent() {
+    let lab = Lab::new();
+    let event = crate::lab::shell_event("ls");
+    for more in ["{}", "x", "\n{\"event\": \"before_tool\"}"] {
+        let ran = lab.event(format!("{event}{more}"));
+        assert!(ran.code == 3 && ran.stderr.contains("something follows the event"), "{ran:?}");
+    }
+    assert_eq!(lab.event(format!("{event}\n \n")).code, 0);
+}
+
+#[test]
+fn a_change_of_what_the_call_does_not_have_is_refused() {
+    let answer = r#"printf '{"decision": "modify", "modified_args": {"path": "/tmp/other"}}'"#;
+    let lab = Lab::with_hook("PreToolUse", "mover", answer);
+    let event = |tool: &str, args: Value| {
+        json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": args}).to_string()
+    };
+    let patch = event("apply_patch", json!({"command": "*** Begin Patch\n*** Update File: a\n*** End Patch"}));
+    let ran = lab.event_from("codex", &patch);
+    assert!(ran.stdout.contains("deny") && ran.stdout.contains("`apply_patch` has no `path`"), "{ran:?}");
+    let ran = lab.event_from("claude", &event("Read", json!({"file_path": "a"})));
+    assert_eq!(ran.answer()["hookSpecificOutput"]["updatedInput"], json!({"file_path": "/tmp/other"}));
+}
+
+#[test]
+fn fetch_and_mcp_are_names_of_tools_under_every_agent() {
+    let lab = Lab::new();
+    let refuse = "printf '{\"continue\": false, \"systemMessage\": \"not today\"}'";
+    lab.user_hook("before_tool", "fetches", refuse, r#", "matcher": "fetch""#);
+    lab.user_hook("before_tool", "servers", refuse, r#", "matcher": "mcp""#);
+    for tool in ["WebFetch", "web_fetch", "webfetch", "FetchUrl", "fetch", "mcp__db__query"] {
+        let data = json!({"tool_name": tool, "args": {"url": "http://127.0.0.1"}});
+        let ran = lab.event(json!({"event": "before_tool", "data": data}).to_string());
+        assert_eq!(ran.code, 2, "{tool}: {ran:?}");
+    }
+    let cline = json!({"hookName": "tool_call", "taskId": "s", "tool_call": {"name": "use_mcp_tool",
+        "input": {"server_name": "db", "tool_name": "query", "arguments": "{}"}}});
+    assert_eq!(lab.event_from("cline", &cline.to_string()).answer()["cancel"], true);
+    let shown = lab.run(&["hook", "show", "fetches"]).stdout;
+    assert!(shown.contains("claude: WebFetch"), "{shown}");
+    lab.user_hook("before_tool", "typo", refuse, r#", "matcher": "Bsh""#);
+    let shown = lab.run(&["hook", "show", "typo"]).stdout;
+    assert!(shown.contains("no tool that is known of any agent"), "{shown}");
+}
+
+#[test]
+fn a_hook_written_for_an_agent_finds_the_folder_where_there_is_no_project() {
+    let lab = Lab::new();
+    lab.user_hook(
+        "PreToolUse",
+        "prints",
+        "printf '%s' \"$CLAUDE_PROJECT_DIR\" >&2; exit 2",
+        r#", "dialect": "claude""#,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let event =
+        json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": folder});
+    let mut command = lab.ollm(&["hook", "run", "--from", "claude"]);
+    command.current_dir(&folder);
+    let ran = finish(command, event.to_string().as_bytes());
+    assert!(ran.stdout.contains(folder.to_str().unwrap()), "{ran:?}");
+}

@@ -1,0 +1,131 @@
+//! `ollm trace`: a session as a waterfall, counts, other programs' forms, and what happens now.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::shown::{furnished, screen};
+use super::{GO_ON, REFUSE};
+use crate::lab::{Lab, shell_event};
+
+fn event(lab: &Lab, name: &str, session: &str) {
+    lab.event(json!({"event": name, "data": {"session_id": session, "tool_name": "shell"}}).to_string());
+}
+
+/// Two sessions that were at work at the same time.
+fn two_sessions() -> Lab {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    for (name, session) in [
+        ("session_start", "one"),
+        ("session_start", "two"),
+        ("before_model", "one"),
+        ("before_model", "two"),
+        ("before_model", "one"),
+        ("before_tool", "one"),
+    ] {
+        event(&lab, name, session);
+    }
+    lab.user("guard.sh", GO_ON);
+    event(&lab, "before_tool", "one");
+    event(&lab, "session_end", "one");
+    lab
+}
+
+#[test]
+fn the_last_session_is_a_waterfall_in_which_events_without_hooks_are_folded() {
+    let lab = two_sessions();
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace"])));
+}
+
+#[test]
+fn another_session_is_found_by_its_id_and_one_that_is_not_there_is_refused() {
+    let lab = two_sessions();
+    let other = lab.run(&["trace", "--session", "two", "--json"]).answer();
+    let events: Vec<&str> = other.as_array().unwrap().iter().map(|record| record["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["session_start", "before_model"]);
+    let none = lab.run(&["trace", "--session", "three"]);
+    assert!(none.code == 64 && none.stderr.contains("the trace has no session `three`"), "{none:?}");
+    let empty = Lab::new().run(&["trace"]);
+    assert!(empty.code == 1 && empty.stderr.contains("there is no trace yet"), "{empty:?}");
+}
+
+#[test]
+fn the_last_refusal_is_found_behind_what_came_after_it() {
+    let lab = two_sessions();
+    let last = lab.run(&["trace", "last", "--blocked", "--json"]).answer();
+    assert_eq!((&last["event"], &last["verdict"]["flow"]), (&json!("before_tool"), &json!("block")));
+    let none = Lab::new();
+    event(&none, "session_start", "one");
+    let none = none.run(&["trace", "last", "--blocked"]);
+    assert!(none.code == 1 && none.stderr.contains("no event of the trace was refused"), "{none:?}");
+}
+
+#[test]
+fn a_list_is_narrowed_down_by_session_and_by_how_a_hook_ended() {
+    let lab = furnished();
+    let count = |arguments: &[&str]| {
+        lab.run(&[&["trace", "list", "--json"], arguments].concat()).answer().as_array().unwrap().len()
+    };
+    assert_eq!(count(&["--session", "s1"]), 1);
+    assert_eq!(["blocked", "failed", "skipped", "timeout"].map(|status| count(&["--status", status])), [1, 1, 2, 0]);
+}
+
+#[test]
+fn counts_name_failures_times_and_hooks_that_never_ran() {
+    let lab = furnished();
+    let stats = lab.run(&["trace", "stats", "--json"]).answer();
+    assert_eq!((&stats["events"], &stats["refused"]), (&json!(3), &json!(1)));
+    assert_eq!(stats["byEvent"]["before_tool"], json!({"count": 2, "refused": 1}));
+    assert_eq!(stats["neverFired"], json!(["user:off.json:before_tool:off"]));
+    let hooks = stats["hooks"].as_array().unwrap();
+    let log = hooks.iter().find(|hook| hook["id"] == "user:log.json:before_tool:log").unwrap();
+    assert_eq!((&log["runs"], &log["failureRate"]), (&json!(1), &json!(1.0)));
+    assert_eq!(log["p50Ms"], log["maxMs"]);
+    let shown = lab.run(&["trace", "stats", "--event", "session_start"]);
+    assert!(shown.stdout.starts_with("1 events from ") && shown.stdout.contains("never ran"), "{}", shown.stdout);
+}
+
+#[test]
+fn records_leave_in_the_forms_of_other_programs() {
+    let lab = furnished();
+    let exported = |format: &str| lab.run(&["trace", "export", "--format", format]).stdout;
+    let records: Value = serde_json::from_str(&exported("json")).unwrap();
+    assert_eq!(records, Value::from(lab.traces()));
+    let table = exported("csv");
+    assert!(table.starts_with("time,traceId,session,event,subject,") && table.contains(",user:guard.json:"), "{table}");
+    let chrome: Value = serde_json::from_str(&exported("chrome")).unwrap();
+    let slices = chrome["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+    assert!(slices.clone().all(|slice| slice["ts"].is_number() && slice["dur"].is_number()));
+    assert_eq!(slices.filter(|slice| slice["cat"] == "event").count(), 3);
+    let page = exported("html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("Session s1"), "{page}");
+    assert!(!page.contains("http://") && !page.contains("https://"), "it needs nothing from elsewhere");
+}
+
+#[test]
+fn what_happens_now_is_shown_until_somebody_interrupts() {
+    let lab = furnished();
+    let mut following = lab.ollm(&["trace", "follow", "--json", "--blocked"]);
+    let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    lab.user("guard.sh", REFUSE);
+    // It hears what comes once it listens; when that is, nobody says.
+    let heard = std::thread::spawn(move || lines.next().unwrap().unwrap());
+    while !heard.is_finished() {
+        lab.event(shell_event("ls"));
+    }
+    let record: Value = serde_json::from_str(&heard.join().unwrap()).unwrap();
+    assert_eq!(record["verdict"]["flow"], "block");
+    assert!(Command::new("kill").args(["-INT", &following.id().to_string()]).status().unwrap().success());
+    assert_eq!(following.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn following_ends_when_nobody_reads_any_more() {
+    let lab = furnished();
+    let mut following = lab.ollm(&["trace", "follow"]);
+    let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(following.stdout.take());
+    assert_eq!(following.wait().unwrap().code(), Some(0));
+}

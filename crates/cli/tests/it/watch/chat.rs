@@ -1,0 +1,271 @@
+//! Files that change beside a conversation, and programs that share a project.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::{OK, Watch, edited};
+use crate::lab::{Lab, OLLM, eventually, finish, python};
+use crate::live::Chat;
+
+/// A lab with hooks that write down each event of a file that they hear of.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for event in ["file_created", "file_edited", "file_deleted"] {
+        hear(&lab, event, r#", "filePatterns": ["*.txt"]"#);
+    }
+    lab
+}
+
+fn hear(lab: &Lab, event: &str, more: &str) {
+    let script = "import json, os, sys\nevent = json.load(sys.stdin)\n\
+                  line = event['event'] + ' ' + os.path.basename(event['data']['path']) + '\\n'\n\
+                  open(os.path.expanduser('~/heard'), 'a').write(line)\nprint('{\"continue\": true}')\n";
+    lab.user(&format!("{event}.py"), script);
+    let entry = format!(r#"{{"name": "{event}", "command": "python3", "args": ["{event}.py"]{more}}}"#);
+    lab.user(&format!("{event}.json"), format!(r#"{{"hooks": {{"{event}": [{entry}]}}}}"#));
+}
+
+fn heard(lab: &Lab) -> Vec<String> {
+    let text = fs::read_to_string(lab.home.join("heard")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Waits until hooks heard of this, and of nothing else.
+#[track_caller]
+fn hears(lab: &Lab, events: &[&str]) {
+    eventually(&format!("{events:?} is heard, not {:?}", heard(lab)), || heard(lab).len() >= events.len());
+    assert_eq!(heard(lab), events);
+}
+
+/// Waits until the watcher in charge has looked at everything so far.
+#[track_caller]
+fn is_looked_at(lab: &Lab) {
+    let before = heard(lab).len();
+    // What is written later is heard of later.
+    static MARKS: AtomicUsize = AtomicUsize::new(0);
+    let marks = [1, 2].map(|_| format!("mark-{}.txt", MARKS.fetch_add(1, Ordering::Relaxed)));
+    for (count, mark) in marks.iter().enumerate() {
+        lab.write(&format!("project/{mark}"), "");
+        eventually("the mark is heard", || heard(lab).len() > before + count);
+    }
+    assert_eq!(heard(lab)[before..], marks.map(|mark| format!("file_created {mark}")));
+}
+
+fn call(tool: &str, args: Value) -> Value {
+    json!({"tool_calls": [{"id": "1", "name": tool, "arguments": args}]})
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": text})
+}
+
+#[test]
+fn a_prompt_about_a_saved_file_reaches_the_running_chat() {
+    let lab = Lab::new();
+    let hook = r#"{"name": "lint", "eventType": "fileEdited", "filePatterns": ["*.txt"],
+        "action": {"type": "askAgent", "prompt": "Look at {{file.path}}"}}"#;
+    lab.user("lint.json", hook);
+    lab.write("project/src/a.txt", "1\n");
+    let expected = json!({"content": "I looked.", "expect": {"last": "Look at src/a.txt"}});
+    let mut chat = Chat::new(&lab, &[expected]);
+    // Nobody says anything meanwhile.
+    lab.write("project/src/a.txt", "2\n");
+    let mut said = String::new();
+    eventually("the model answers", || {
+        said.push_str(&chat.say(""));
+        said.contains("I looked.")
+    });
+    chat.end();
+}
+
+#[test]
+fn our_own_file_tools_are_heard_once_and_the_shell_tool_too() {
+    let lab = lab();
+    let shell = "printf 3 > b.txt; rm a.txt";
+    let mut chat = Chat::new(
+        &lab,
+        &[
+            call("write_file", json!({"path": "a.txt", "content": "1"})),
+            call("edit_file", json!({"path": "a.txt", "old": "1", "new": "2"})),
+            call("shell", json!({"command": shell})),
+            text("Done."),
+        ],
+    );
+    chat.say("go");
+    hears(&lab, &["file_created a.txt", "file_edited a.txt", "file_deleted a.txt", "file_created b.txt"]);
+    is_looked_at(&lab);
+    chat.end();
+}
+
+#[test]
+fn what_hooks_write_after_our_own_tools_is_no_edit() {
+    let lab = lab();
+    let script = format!("cat > /dev/null; sleep 0.3; echo more >> a.txt; {OK}");
+    lab.user_hook("file_created", "append", &script, r#", "filePatterns": ["a.txt"]"#);
+    let mut chat = Chat::new(&lab, &[call("write_file", json!({"path": "a.txt", "content": "1\n"})), text("Done.")]);
+    chat.say("go");
+    hears(&lab, &["file_created a.txt"]);
+    is_looked_at(&lab);
+    chat.end();
+}
+
+#[test]
+fn a_chat_comes_first_and_the_watcher_takes_over_when_it_ends() {
+    let lab = lab();
+    lab.write("project/a.txt", "0");
+    let watch = Watch::new(&lab);
+    lab.write("project/a.txt", "1");
+    hears(&lab, &["file_edited a.txt"]);
+    let chat = Chat::new(&lab, &[text("unused")]);
+    watch.until("it waits", |line| line["type"] == "waiting");
+    lab.write("project/a.txt", "2");
+    hears(&lab, &["file_edited a.txt"; 2]);
+    chat.end();
+    let takes_over = || watch.lines.lock().unwrap().iter().filter(|line| line["type"] == "watching").count() == 2;
+    eventually("it takes over", takes_over);
+    lab.write("project/a.txt", "3");
+    hears(&lab, &["file_edited a.txt"; 3]);
+    is_looked_at(&lab);
+}
+
+#[test]
+fn who_takes_over_from_the_dead_tells_what_they_did_not() {
+    let lab = lab();
+    lab.write("project/a.txt", "0");
+    lab.write("project/b.txt", "0");
+    let mut first = Watch::new(&lab);
+    let second = Watch::begin(&lab, lab.ollm(&["watch", "--json"]));
+    second.until("it waits", |line| line["type"] == "waiting");
+    lab.write("project/a.txt", "1");
+    first.until("it is told", |line| line["path"] == "a.txt");
+    hears(&lab, &["file_edited a.txt"]);
+    // It is killed before it can look.
+    first.signal("STOP");
+    lab.write("project/b.txt", "1");
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    second.until("it takes over", |line| line["type"] == "watching");
+    hears(&lab, &["file_edited a.txt", "file_edited b.txt"]);
+    is_looked_at(&lab);
+}
+
+#[test]
+fn what_other_programs_of_ours_tell_is_not_told_again() {
+    let lab = lab();
+    let path = lab.write("project/a.txt", "0");
+    let _watch = Watch::new(&lab);
+    lab.write(
+        "talk.jsonl",
+        [call("write_file", json!({"path": "a.txt", "content": "1"})), text("Done.")]
+            .map(|line| line.to_string())
+            .join("\n"),
+    );
+    let ran = lab.run(&["run", "go", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    hears(&lab, &["file_edited a.txt"]);
+    is_looked_at(&lab);
+    fs::remove_file(lab.home.join("heard")).unwrap();
+    // An agent that we are connected to tells us right after it wrote the file.
+    let event = json!({"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Write", "tool_use_id": "c",
+        "tool_input": {"file_path": path}, "cwd": lab.project});
+    let script = format!("printf 2 > {}; printf '%s' '{event}' | {OLLM} hook run --from claude", path.display());
+    let mut shell = lab.program("sh");
+    shell.args(["-c", &script]);
+    assert_eq!(finish(shell, b"").code, 0);
+    hears(&lab, &["file_edited a.txt"]);
+    is_looked_at(&lab);
+}
+
+#[test]
+fn prompts_about_what_the_agent_changes_come_to_an_end() {
+    let lab = Lab::new();
+    let hook = r#"{"name": "again", "eventType": "fileEdited", "filePatterns": ["*.txt"],
+        "action": {"type": "askAgent", "prompt": "Change {{file.path}} again, it has {{file.content}}"}}"#;
+    lab.user("again.json", hook);
+    lab.write("project/a.txt", "0");
+    let turn =
+        |number: usize| [call("shell", json!({"command": format!("printf {number} > a.txt")})), text("Changed.")];
+    let answers: Vec<Value> = (1..=8).flat_map(turn).collect();
+    let mut chat = Chat::new(&lab, &answers);
+    chat.say("go");
+    chat.was_told("a prompt of hook `again` is left out: its chain is 3 prompts long");
+    assert_eq!(fs::read_to_string(lab.project.join("a.txt")).unwrap(), "4");
+    chat.end();
+}
+
+#[test]
+fn a_chat_goes_on_when_its_project_is_gone() {
+    let lab = lab();
+    let mut chat = Chat::new(&lab, &[text("Still here.")]);
+    lab.write("project/a.txt", "1");
+    hears(&lab, &["file_created a.txt"]);
+    fs::remove_dir_all(&lab.project).unwrap();
+    chat.was_told("is gone; nothing is watched any more");
+    chat.say("");
+    chat.end();
+}
+
+/// Waits for the prompt, changes a file without pressing a key, and leaves when the model has answered.
+const DRIVER: &str = r#"
+import os, pty, signal, sys
+def too_long(*_):
+    sys.stdout.buffer.write(all)
+    sys.stdout.flush()
+    os._exit(99)
+signal.signal(signal.SIGALRM, too_long)
+signal.alarm(100)
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+screen, all = b"", b""
+steps = [(b"Ctrl-D leaves", None), (b"> ", "save"), (b"I looked.", None), (b"> ", b"/session\r"), (b"messages", None), (b"> ", b"\x04")]
+while True:
+    try:
+        chunk = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not chunk:
+        break
+    screen, all = screen + chunk, all + chunk
+    while steps and steps[0][0] in screen:
+        mark, deed = steps.pop(0)
+        screen = screen.split(mark, 1)[1]
+        if deed == "save":
+            open("a.txt", "w").write("2")
+        elif deed:
+            os.write(terminal, deed)
+sys.stdout.buffer.write(all)
+sys.stdout.flush()
+sys.exit(100 if steps else os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[test]
+fn a_prompt_reaches_a_chat_at_whose_terminal_nobody_types() {
+    let lab = Lab::new();
+    let hook = r#"{"name": "lint", "eventType": "fileEdited", "filePatterns": ["*.txt"],
+        "action": {"type": "askAgent", "prompt": "Look at {{file.path}}"}}"#;
+    lab.user("lint.json", hook);
+    lab.write("project/a.txt", "1");
+    lab.write("talk.jsonl", text("I looked.").to_string());
+    let mut driver = lab.program(python().to_str().unwrap());
+    driver.args(["-c", DRIVER, OLLM, "chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    driver.env("TERM", "xterm-256color");
+    let ran = finish(driver, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn an_edit_while_nobody_watches_is_not_heard_later() {
+    let lab = lab();
+    lab.write("project/a.txt", "1");
+    let mut watch = Watch::new(&lab);
+    assert_eq!(watch.events(), []);
+    assert_eq!(watch.end(), 130);
+    lab.write("project/a.txt", "2");
+    let mut watch = Watch::new(&lab);
+    lab.write("project/a.txt", "3");
+    assert_eq!(watch.events(), [edited("a.txt")]);
+    assert_eq!(heard(&lab), ["file_edited a.txt"]);
+}

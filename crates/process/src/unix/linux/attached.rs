@@ -1,0 +1,79 @@
+//! A program that shares our terminal and our streams, as one that a shell runs: we only wait for it.
+
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
+use libc::{SFD_CLOEXEC, SFD_NONBLOCK, SIG_BLOCK, SIG_SETMASK, SIGHUP, SIGINT, SIGQUIT, SIGTERM, c_int, sigset_t};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::read;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::signals::{mask, set_of};
+use crate::End;
+use crate::unix::leader::Leader;
+
+/// How often a program whose exit no file tells is asked for it.
+const ASKING: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// What is said to us and meant for the program.
+const PASSED_ON: [c_int; 4] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT];
+/// The length of what the kernel tells of one signal.
+const NOTE: usize = size_of::<libc::signalfd_siginfo>();
+
+/// Waits for the end of a program. A signal that another process sends to us goes on to it; what comes from the terminal
+/// reaches it anyway.
+pub(in crate::unix) fn await_end(mut leader: Leader, signals: &PassedSignals) -> End {
+    loop {
+        let exit = leader.pidfd.as_ref().map(AsFd::as_fd);
+        let files = exit.into_iter().chain(signals.file.as_ref().map(AsFd::as_fd));
+        let mut files: Vec<_> = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+        let pause = leader.pidfd.is_none().then_some(&ASKING);
+        // An interrupted or failed wait is tried again; the exit is asked for in any case.
+        let _ = poll(&mut files, pause);
+        drop(files);
+        signals.pass_on(leader.pid);
+        if let Some(end) = leader.reap() {
+            return end;
+        }
+    }
+}
+
+/// Signals that are held back from us while a program runs that shares our terminal. Dropped, they reach us again.
+#[derive(Debug)]
+pub(in crate::unix) struct PassedSignals {
+    before: sigset_t,
+    /// Readable when one has come; without it they are only held back.
+    file: Option<OwnedFd>,
+}
+
+impl PassedSignals {
+    pub(in crate::unix) fn hold() -> Self {
+        let set = set_of(PASSED_ON);
+        // SAFETY: the set is valid, and a new file is asked for.
+        let file = unsafe { libc::signalfd(-1, &raw const set, SFD_CLOEXEC | SFD_NONBLOCK) };
+        // SAFETY: the kernel has just made this file for us.
+        let file = (file >= 0).then(|| unsafe { OwnedFd::from_raw_fd(file) });
+        Self { before: mask(SIG_BLOCK, &set), file }
+    }
+
+    fn pass_on(&self, program: Pid) {
+        let mut note = [0; NOTE];
+        while self.file.as_ref().is_some_and(|file| read(file, &mut note) == Ok(NOTE)) {
+            let number =
+                |at: usize| note.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| c_int::from_ne_bytes(*bytes));
+            // Number, error and code come first; the kernel is the sender of what was typed.
+            let from_terminal = number(8) == Some(libc::SI_KERNEL);
+            let signal = number(0).filter(|_| !from_terminal).and_then(Signal::from_named_raw);
+            if let Some(signal) = signal {
+                let _ = kill_process(program, signal);
+            }
+        }
+    }
+}
+
+impl Drop for PassedSignals {
+    fn drop(&mut self) {
+        let mut note = [0; NOTE];
+        // What came was the program's.
+        while self.file.as_ref().is_some_and(|file| read(file, &mut note) == Ok(NOTE)) {}
+        mask(SIG_SETMASK, &self.before);
+    }
+}

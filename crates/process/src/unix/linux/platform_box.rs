@@ -1,0 +1,104 @@
+//! A box that is ready: namespaces with their mounts, or Landlock rules, and what a new process needs to enter it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::box_enter::BoxEntry;
+use super::box_filter::SystemCallFilter;
+use super::box_landlock;
+use super::box_mounts::mount_all;
+use super::box_namespace::Namespaces;
+use super::box_plan::{BoxStamp, MountPlan};
+use super::random;
+use crate::{BoxMeans, BoxRules};
+
+/// What the kernel keeps of a box.
+#[derive(Debug)]
+pub(crate) struct PlatformBox {
+    namespaces: Option<Namespaces>,
+    rules: Option<OwnedFd>,
+    filter: Option<SystemCallFilter>,
+    temporary: Option<TemporaryFolder>,
+    /// What was looked at when it was made.
+    paths: Vec<PathBuf>,
+    stamp: BoxStamp,
+}
+
+impl PlatformBox {
+    /// Makes a box by these means; what cannot be held comes with it.
+    pub(crate) fn new(means: BoxMeans, rules: &BoxRules) -> Result<(Self, Vec<String>), String> {
+        let paths: Vec<PathBuf> = rules.read_only.iter().chain(&rules.hidden).cloned().collect();
+        // Before the files are looked at: what changes in between makes the box outdated, and not unsafe.
+        let stamp = BoxStamp::take(&paths);
+        let temporary = rules.temporary.as_deref().map(TemporaryFolder::new).transpose();
+        let temporary = temporary.map_err(|error| format!("no temporary folder can be made: {error}"))?;
+        let mut rules = rules.clone();
+        if let (Some(writable), Some(temporary)) = (&mut rules.writable, &temporary) {
+            writable.push(temporary.0.clone());
+        }
+        let rules = &rules;
+        let (namespaces, file, notes) = match means {
+            BoxMeans::Namespaces if rules.readable.is_some() => {
+                return Err("what can be read is limited by Landlock only".to_owned());
+            }
+            BoxMeans::Namespaces => (Some(with_mounts(rules)?), box_landlock::scope(), Vec::new()),
+            BoxMeans::Landlock => {
+                let (file, notes) = box_landlock::rules(rules)?;
+                (None, Some(file), notes)
+            }
+        };
+        let filter = SystemCallFilter::new(rules)?;
+        Ok((Self { namespaces, rules: file, filter, temporary, paths, stamp }, notes))
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        BoxStamp::take(&self.paths) == self.stamp
+    }
+
+    pub(crate) fn temporary(&self) -> Option<&Path> {
+        self.temporary.as_ref().map(|folder| folder.0.as_path())
+    }
+
+    pub(super) fn entry(&self) -> BoxEntry<'_> {
+        let namespaces = self.namespaces.as_ref();
+        BoxEntry {
+            namespaces: namespaces.map(|made| (made.user().as_raw_fd(), made.mount().as_raw_fd())),
+            rules: self.rules.as_ref().map(AsRawFd::as_raw_fd),
+            filter: self.filter.as_ref(),
+        }
+    }
+}
+
+/// A folder that only we can enter, and that goes with all that is in it.
+#[derive(Debug)]
+struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    fn new(parent: &Path) -> io::Result<Self> {
+        let mut bytes = [0; 8];
+        random(&mut bytes)?;
+        let folder = parent.join(format!("ollm-box-{:016x}", u64::from_ne_bytes(bytes)));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        // What a program closed to us stays.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn with_mounts(rules: &BoxRules) -> Result<Namespaces, String> {
+    let plan = MountPlan::new(rules).map_err(|error| error.to_string())?;
+    let namespaces = Namespaces::new()?;
+    mount_all(&plan, namespaces.user(), namespaces.mount()).map_err(|failure| match failure.place.as_str() {
+        "" => format!("the kernel allows no mounts in a user namespace: {}", failure.error),
+        place => format!("the kernel allows no mount at `{place}`: {}", failure.error),
+    })?;
+    Ok(namespaces)
+}
