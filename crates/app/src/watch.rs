@@ -6,7 +6,7 @@
 //! files tells of each once, and when the system loses track, or has no watches left, comparing everything finds the
 //! same changes. What hooks and our own tools write becomes the baseline without an event.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ mod late;
 mod notes;
 mod notifier;
 mod project;
+mod queue;
 mod rules;
 mod run;
 mod scan;
@@ -35,6 +36,7 @@ use cause::{Chain, HookRuns, is_endless};
 use compare::time_of;
 use git::GitActivity;
 use notifier::{Notifier, NotifyError, Touched};
+use queue::ChangeQueue;
 use rules::IgnoreRules;
 use scan::{MOST_FILES, Scan, scan};
 
@@ -66,8 +68,8 @@ pub struct FileWatcher {
     git: GitActivity,
     /// What was touched and not looked at yet.
     touched: Touched,
-    /// The files that may have changed, and what led to it.
-    queue: BTreeMap<PathBuf, Chain>,
+    /// The files that may have changed.
+    queue: ChangeQueue,
     /// Files whose text is not known yet.
     unread: Vec<PathBuf>,
     runs: HookRuns,
@@ -99,7 +101,7 @@ impl FileWatcher {
             notifier: None,
             next_look: Instant::now(),
             touched: Touched::default(),
-            queue: BTreeMap::new(),
+            queue: ChangeQueue::default(),
             unread: Vec::new(),
             runs: HookRuns::default(),
             chain: Chain::default(),
@@ -187,7 +189,7 @@ impl FileWatcher {
 
     /// Whether a file may have changed that may be told now.
     pub(crate) fn has_changes_but(&self, waits: &mut dyn FnMut(&Path) -> bool) -> bool {
-        self.queue.keys().any(|path| !waits(path))
+        self.queue.has(waits)
     }
 
     /// Looks at what was touched without waiting until it has settled.
@@ -204,22 +206,7 @@ impl FileWatcher {
 
     /// The next change of a file that may be told now; the others wait.
     pub(crate) fn next_change_but(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<FileChange> {
-        let mut waiting = BTreeMap::new();
-        let change = self.take_change(waits, &mut waiting);
-        self.queue.append(&mut waiting);
-        change
-    }
-
-    fn take_change(
-        &mut self,
-        waits: &mut dyn FnMut(&Path) -> bool,
-        waiting: &mut BTreeMap<PathBuf, Chain>,
-    ) -> Option<FileChange> {
-        while let Some((path, chain)) = self.queue.pop_first() {
-            if waits(&path) {
-                waiting.insert(path, chain);
-                continue;
-            }
+        while let Some((path, chain)) = self.queue.pop(waits) {
             if is_endless(&path, &chain) {
                 self.baseline.absorb(&path);
                 self.notices.push(format!(
