@@ -61,7 +61,9 @@ impl FileWatcher {
         let changed = found.files.iter().filter(|(path, key)| self.baseline.differs(path, key));
         let changed = changed.map(|(path, _)| path.clone());
         let paths: BTreeSet<PathBuf> = gone.chain(changed).collect();
-        paths.into_iter().for_each(|path| self.queue.push(path, chain.clone()));
+        for path in paths {
+            self.queue.push(path, chain.clone());
+        }
     }
 
     /// A folder is gone, with everything in it.
@@ -74,8 +76,9 @@ impl FileWatcher {
                 notifier.unwatch(&folder);
             }
         }
-        let files = self.baseline.below(folder);
-        files.into_iter().for_each(|path| self.queue.push(path, chain.clone()));
+        for path in self.baseline.below(folder) {
+            self.queue.push(path, chain.clone());
+        }
     }
 
     /// Compares everything with the baseline.
@@ -103,7 +106,9 @@ impl FileWatcher {
                 changed.insert(path, latest.clone());
             }
         }
-        changed.into_iter().for_each(|(path, chain)| self.queue.push(path, chain));
+        for (path, chain) in changed {
+            self.queue.push(path, chain);
+        }
         self.next_look = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
     }
 }
