@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ollm_protocol::FileChange;
 use ollm_store::StatKey;
+use rustix::fs::FileType;
 
 use crate::error::{AppError, ErrorKind};
 
@@ -76,6 +77,8 @@ pub struct FileWatcher {
     /// What led to the change that was told last.
     chain: Chain,
     absent_since: Option<Instant>,
+    /// Device and inode of the files that we write to ourselves.
+    own_output: Vec<(u64, u64)>,
     /// When everything was compared last.
     looked_at: SystemTime,
     notices: Vec<String>,
@@ -106,6 +109,7 @@ impl FileWatcher {
             runs: HookRuns::default(),
             chain: Chain::default(),
             absent_since: None,
+            own_output: own_output(),
             looked_at: SystemTime::now(),
             notices: Vec::new(),
             told: BTreeSet::new(),
@@ -207,6 +211,9 @@ impl FileWatcher {
     /// The next change of a file that may be told now; the others wait.
     pub(crate) fn next_change_but(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<FileChange> {
         while let Some((path, chain)) = self.queue.pop(waits) {
+            if notes::key_of(&path).is_some_and(|key| self.own_output.contains(&(key.dev, key.ino))) {
+                continue;
+            }
             if is_endless(&path, &chain) {
                 self.baseline.absorb(&path);
                 self.notices.push(format!(
@@ -325,6 +332,13 @@ impl FileWatcher {
         }
         Ok(true)
     }
+}
+
+/// What our standard output and standard error lead to: each line there would be another change.
+fn own_output() -> Vec<(u64, u64)> {
+    let stats = [rustix::fs::fstat(std::io::stdout()), rustix::fs::fstat(std::io::stderr())];
+    let files = stats.into_iter().flatten().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+    files.map(|stat| (stat.st_dev, stat.st_ino)).collect()
 }
 
 #[cfg(test)]
