@@ -6,7 +6,7 @@
 //! files tells of each once, and when the system loses track, or has no watches left, comparing everything finds the
 //! same changes. What hooks and our own tools write becomes the baseline without an event.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ollm_protocol::FileChange;
 use ollm_store::StatKey;
+use rustix::fs::FileType;
 
 use crate::error::{AppError, ErrorKind};
 
@@ -25,6 +26,7 @@ mod late;
 mod notes;
 mod notifier;
 mod project;
+mod queue;
 mod rules;
 mod run;
 mod scan;
@@ -35,6 +37,7 @@ use cause::{Chain, HookRuns, is_endless};
 use compare::time_of;
 use git::GitActivity;
 use notifier::{Notifier, NotifyError, Touched};
+use queue::ChangeQueue;
 use rules::IgnoreRules;
 use scan::{MOST_FILES, Scan, scan};
 
@@ -66,14 +69,16 @@ pub struct FileWatcher {
     git: GitActivity,
     /// What was touched and not looked at yet.
     touched: Touched,
-    /// The files that may have changed, and what led to it.
-    queue: BTreeMap<PathBuf, Chain>,
+    /// The files that may have changed.
+    queue: ChangeQueue,
     /// Files whose text is not known yet.
     unread: Vec<PathBuf>,
     runs: HookRuns,
     /// What led to the change that was told last.
     chain: Chain,
     absent_since: Option<Instant>,
+    /// Device and inode of the files that we write to ourselves.
+    own_output: Vec<(u64, u64)>,
     /// When everything was compared last.
     looked_at: SystemTime,
     notices: Vec<String>,
@@ -99,11 +104,12 @@ impl FileWatcher {
             notifier: None,
             next_look: Instant::now(),
             touched: Touched::default(),
-            queue: BTreeMap::new(),
+            queue: ChangeQueue::default(),
             unread: Vec::new(),
             runs: HookRuns::default(),
             chain: Chain::default(),
             absent_since: None,
+            own_output: own_output(),
             looked_at: SystemTime::now(),
             notices: Vec::new(),
             told: BTreeSet::new(),
@@ -187,7 +193,7 @@ impl FileWatcher {
 
     /// Whether a file may have changed that may be told now.
     pub(crate) fn has_changes_but(&self, waits: &mut dyn FnMut(&Path) -> bool) -> bool {
-        self.queue.keys().any(|path| !waits(path))
+        self.queue.has(waits)
     }
 
     /// Looks at what was touched without waiting until it has settled.
@@ -204,20 +210,8 @@ impl FileWatcher {
 
     /// The next change of a file that may be told now; the others wait.
     pub(crate) fn next_change_but(&mut self, waits: &mut dyn FnMut(&Path) -> bool) -> Option<FileChange> {
-        let mut waiting = BTreeMap::new();
-        let change = self.take_change(waits, &mut waiting);
-        self.queue.append(&mut waiting);
-        change
-    }
-
-    fn take_change(
-        &mut self,
-        waits: &mut dyn FnMut(&Path) -> bool,
-        waiting: &mut BTreeMap<PathBuf, Chain>,
-    ) -> Option<FileChange> {
-        while let Some((path, chain)) = self.queue.pop_first() {
-            if waits(&path) {
-                waiting.insert(path, chain);
+        while let Some((path, chain)) = self.queue.pop(waits) {
+            if notes::key_of(&path).is_some_and(|key| self.own_output.contains(&(key.dev, key.ino))) {
                 continue;
             }
             if is_endless(&path, &chain) {
@@ -338,6 +332,13 @@ impl FileWatcher {
         }
         Ok(true)
     }
+}
+
+/// What our standard output and standard error lead to: each line there would be another change.
+fn own_output() -> Vec<(u64, u64)> {
+    let stats = [rustix::fs::fstat(std::io::stdout()), rustix::fs::fstat(std::io::stderr())];
+    let files = stats.into_iter().flatten().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+    files.map(|stat| (stat.st_dev, stat.st_ino)).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! From touched paths to files that may have changed: one by one, or by comparing everything.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ impl FileWatcher {
             self.leave_folder(path, chain);
         }
         if self.baseline.contains(path) || (!is_folder && self.is_watched(path)) {
-            self.queue.insert(path.to_owned(), chain.clone());
+            self.queue.push(path.to_owned(), chain.clone());
         }
         if is_folder && path != self.root && self.is_watched(path) {
             self.enter_folder(path, chain);
@@ -59,8 +60,10 @@ impl FileWatcher {
         let gone = self.baseline.below(folder).into_iter().filter(|path| !found.files.contains_key(path));
         let changed = found.files.iter().filter(|(path, key)| self.baseline.differs(path, key));
         let changed = changed.map(|(path, _)| path.clone());
-        let paths: Vec<PathBuf> = gone.chain(changed).collect();
-        self.queue.extend(paths.into_iter().map(|path| (path, chain.clone())));
+        let paths: BTreeSet<PathBuf> = gone.chain(changed).collect();
+        for path in paths {
+            self.queue.push(path, chain.clone());
+        }
     }
 
     /// A folder is gone, with everything in it.
@@ -73,7 +76,9 @@ impl FileWatcher {
                 notifier.unwatch(&folder);
             }
         }
-        self.queue.extend(self.baseline.below(folder).into_iter().map(|path| (path, chain.clone())));
+        for path in self.baseline.below(folder) {
+            self.queue.push(path, chain.clone());
+        }
     }
 
     /// Compares everything with the baseline.
@@ -82,12 +87,13 @@ impl FileWatcher {
         let before = std::mem::replace(&mut self.rules, IgnoreRules::new(&self.root, &self.home));
         self.folders.clear();
         let found = self.scan(&self.root.clone());
+        let mut changed = BTreeMap::new();
         for (path, key) in &found.files {
             if !self.baseline.contains(path) && was_ignored(&before, &self.root, path) {
                 self.baseline.add(path.clone(), *key);
                 self.unread.push(path.clone());
             } else if self.baseline.differs(path, key) {
-                self.queue.insert(path.clone(), self.runs.cause(time_of(key)));
+                changed.insert(path.clone(), self.runs.cause(time_of(key)));
             }
         }
         // When a file went is not known: hooks that ran since the last look may have removed it.
@@ -97,8 +103,11 @@ impl FileWatcher {
             if path.is_file() && was_ignored(&self.rules, &self.root, &path) {
                 self.baseline.remove(&path);
             } else {
-                self.queue.insert(path, latest.clone());
+                changed.insert(path, latest.clone());
             }
+        }
+        for (path, chain) in changed {
+            self.queue.push(path, chain);
         }
         self.next_look = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::bundled::approve;
-use crate::lab::{Lab, Ran, eventually, finish, start};
+use crate::lab::{Lab, OLLM, Ran, eventually, finish, start};
 
 mod chat;
 mod faults;
@@ -378,6 +378,23 @@ fn the_shipped_formatter_formats_what_a_person_saves() {
     assert_eq!(watch.events(), [created("new/b.json")]);
     assert_eq!(fs::read_to_string(lab.project.join("new/b.json")).unwrap(), formatted);
     assert!(watch.told.lock().unwrap().contains("a.json was formatted"));
+}
+
+#[test]
+fn what_the_watcher_writes_itself_is_no_edit() {
+    let lab = Lab::new();
+    let mut command = lab.program("sh");
+    command.args(["-c", "exec \"$0\" watch --json > log", OLLM]);
+    let mut child = start(command);
+    let log = || fs::read_to_string(lab.project.join("log")).unwrap_or_default();
+    eventually("it watches", || log().contains("watching"));
+    for mark in ["a", "b"] {
+        lab.write(&format!("project/{mark}"), "");
+        eventually("the mark is told", || log().contains(&format!("\"path\":\"{mark}\"")));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(log().lines().count(), 3, "{}", log());
 }
 
 #[test]

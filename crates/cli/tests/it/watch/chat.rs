@@ -39,12 +39,14 @@ fn hears(lab: &Lab, events: &[&str]) {
     assert_eq!(heard(lab), events);
 }
 
+/// How many files were made to wait for.
+static MARKS: AtomicUsize = AtomicUsize::new(0);
+
 /// Waits until the watcher in charge has looked at everything so far.
 #[track_caller]
 fn is_looked_at(lab: &Lab) {
     let before = heard(lab).len();
     // What is written later is heard of later.
-    static MARKS: AtomicUsize = AtomicUsize::new(0);
     let marks = [1, 2].map(|_| format!("mark-{}.txt", MARKS.fetch_add(1, Ordering::Relaxed)));
     for (count, mark) in marks.iter().enumerate() {
         lab.write(&format!("project/{mark}"), "");
@@ -53,7 +55,7 @@ fn is_looked_at(lab: &Lab) {
     assert_eq!(heard(lab)[before..], marks.map(|mark| format!("file_created {mark}")));
 }
 
-fn call(tool: &str, args: Value) -> Value {
+fn call(tool: &str, args: &Value) -> Value {
     json!({"tool_calls": [{"id": "1", "name": tool, "arguments": args}]})
 }
 
@@ -87,9 +89,9 @@ fn our_own_file_tools_are_heard_once_and_the_shell_tool_too() {
     let mut chat = Chat::new(
         &lab,
         &[
-            call("write_file", json!({"path": "a.txt", "content": "1"})),
-            call("edit_file", json!({"path": "a.txt", "old": "1", "new": "2"})),
-            call("shell", json!({"command": shell})),
+            call("write_file", &json!({"path": "a.txt", "content": "1"})),
+            call("edit_file", &json!({"path": "a.txt", "old": "1", "new": "2"})),
+            call("shell", &json!({"command": shell})),
             text("Done."),
         ],
     );
@@ -104,7 +106,7 @@ fn what_hooks_write_after_our_own_tools_is_no_edit() {
     let lab = lab();
     let script = format!("cat > /dev/null; sleep 0.3; echo more >> a.txt; {OK}");
     lab.user_hook("file_created", "append", &script, r#", "filePatterns": ["a.txt"]"#);
-    let mut chat = Chat::new(&lab, &[call("write_file", json!({"path": "a.txt", "content": "1\n"})), text("Done.")]);
+    let mut chat = Chat::new(&lab, &[call("write_file", &json!({"path": "a.txt", "content": "1\n"})), text("Done.")]);
     chat.say("go");
     hears(&lab, &["file_created a.txt"]);
     is_looked_at(&lab);
@@ -158,7 +160,7 @@ fn what_other_programs_of_ours_tell_is_not_told_again() {
     let _watch = Watch::new(&lab);
     lab.write(
         "talk.jsonl",
-        [call("write_file", json!({"path": "a.txt", "content": "1"})), text("Done.")]
+        [call("write_file", &json!({"path": "a.txt", "content": "1"})), text("Done.")]
             .map(|line| line.to_string())
             .join("\n"),
     );
@@ -186,7 +188,7 @@ fn prompts_about_what_the_agent_changes_come_to_an_end() {
     lab.user("again.json", hook);
     lab.write("project/a.txt", "0");
     let turn =
-        |number: usize| [call("shell", json!({"command": format!("printf {number} > a.txt")})), text("Changed.")];
+        |number: usize| [call("shell", &json!({"command": format!("printf {number} > a.txt")})), text("Changed.")];
     let answers: Vec<Value> = (1..=8).flat_map(turn).collect();
     let mut chat = Chat::new(&lab, &answers);
     chat.say("go");
