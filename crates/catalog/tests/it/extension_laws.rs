@@ -89,7 +89,7 @@ fn event() -> impl Strategy<Value = String> {
 }
 
 fn server() -> impl Strategy<Value = Value> {
-    ("[a-z]{1,6}", vec("[a-z -]{0,5}", 0..3), btree_map("[A-Z]{1,4}", "[a-z]{0,4}", 0..3), option::of(1..60_000_u32))
+    (Just("npx"), vec("[a-z]{1,5}", 0..3), btree_map("MY_[A-Z]{1,4}", "[a-z]{0,4}", 0..3), option::of(1..60_000_u32))
         .prop_map(|(command, args, env, timeout)| {
             let mut server = json!({"command": command, "args": args, "env": env});
             server.as_object_mut().unwrap().extend(timeout.map(|time| ("timeout".to_owned(), time.into())));
@@ -98,7 +98,7 @@ fn server() -> impl Strategy<Value = Value> {
 }
 
 fn hook() -> impl Strategy<Value = Value> {
-    ("[a-z]{1,6}", vec("[a-z]{1,5}", 0..3), option::of(1..60_000_u32), any::<bool>()).prop_map(
+    ("[a-z]{1,6}", vec("[a-z]{1,5}", 1..3), option::of(1..60_000_u32), any::<bool>()).prop_map(
         |(name, args, timeout, parallel)| {
             let mut hook = json!({"name": name, "command": "sh", "args": args, "parallel": parallel});
             hook.as_object_mut().unwrap().extend(timeout.map(|time| ("timeout".to_owned(), time.into())));
@@ -287,7 +287,7 @@ proptest! {
         if extension.is_on() {
             let count = |all: Option<usize>| all.unwrap_or(0);
             prop_assert_eq!(extensions.hooks().count(), hooks.iter().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>());
-            prop_assert_eq!(extensions.servers().count(), count(servers.as_ref().map(BTreeMap::len)));
+            prop_assert_eq!(extension.servers_in(&extension.root).0.len(), count(servers.as_ref().map(BTreeMap::len)));
             prop_assert_eq!(extension.values.len(), count(settings.as_ref().map(BTreeMap::len)));
             prop_assert_eq!(extension.skills().0.len(), count(skills.as_ref().map(BTreeMap::len)));
         }

@@ -71,7 +71,7 @@ fn one_line(lab: &Lab, ran: &Ran) -> String {
 #[test]
 fn without_hooks_every_field_is_there_and_empty() {
     let lab = Lab::new();
-    let ran = lab.event(r#"{"event": "before_tool", "data": {}}"#);
+    let ran = lab.event(r#"{"event": "before_tool", "data": {"tool_name": "read_file"}}"#);
     let expected = concat!(
         r#"{"event":"before_tool","continue":true,"flow":"no_opinion","reason":null,"systemMessage":null,"messages":[],"#,
         r#""context":null,"data":{},"modifiedArgs":null,"result":null,"tools":null,"askAgent":[],"#,

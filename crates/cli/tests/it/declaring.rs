@@ -105,7 +105,7 @@ fn a_mistyped_event_is_sent_as_ones_own_and_said_to_look_like_another() {
     let ran = lab.run(&["emit", "befor_tool", "--json"]);
     assert_eq!((ran.code, ran.hook_count()), (2, 1), "{ran:?}");
     assert!(ran.stderr.contains("did you mean `before_tool`? (`custom:befor_tool` is always your own)"), "{ran:?}");
-    for unlike in ["custom:befor_tool", "deploy-to-staging", "before_tool"] {
+    for unlike in ["custom:befor_tool", "deploy-to-staging", "session_start"] {
         assert_eq!(lab.run(&["emit", unlike, "--json"]).stderr, "", "{unlike}");
     }
 }
