@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::client::{Client, KeyHeader};
 use super::draft::{Draft, Fragment};
 use super::http::Reply;
-use super::openai::{sendable, tool};
+use super::openai::{chat_body, sendable};
 use super::protocol::{Connection, Protocol, ask};
 use super::refusal::Refusal;
-use super::shape::{Form, shaped};
+use super::shape::Form;
 use super::stream::{Framing, Taken};
 use super::{Answer, Model, ModelError, Piece, Question};
 use crate::cancel::Cancel;
@@ -67,14 +67,7 @@ impl Protocol for Ollama {
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
-        let messages = shaped(question.messages, self.form);
-        let mut body = Map::new();
-        body.insert("model".to_owned(), self.model.clone().into());
-        body.insert("messages".to_owned(), messages.iter().map(message).collect());
-        body.insert("stream".to_owned(), true.into());
-        if !question.tools.is_empty() && self.form.tools {
-            body.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, Api::Simple)).collect());
-        }
+        let mut body = chat_body((&self.model, self.form), question, Api::Simple, message);
         if !self.options.is_empty() {
             body.insert("options".to_owned(), self.options.clone().into());
         }
@@ -85,18 +78,15 @@ impl Protocol for Ollama {
     }
 
     fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
-        if self.form.tools && !question.tools.is_empty() && refusal.is_without_tools() {
-            self.form.tools = false;
-            hear(Piece::Status(&format!("{} cannot call tools; it goes on without them", self.model)));
-        } else if self.form.system && refusal.is_without_system() {
-            self.form.system = false;
-        } else if self.beside.contains_key("think") && refusal.text.contains("does not support thinking") {
+        if self.form.adapt(&self.model, refusal, question, hear) {
+            return true;
+        }
+        if self.beside.contains_key("think") && refusal.text.contains("does not support thinking") {
             self.beside.shift_remove("think");
             hear(Piece::Status(&format!("{} does not think; `think` is left out", self.model)));
-        } else {
-            return false;
+            return true;
         }
-        true
+        false
     }
 
     fn hint(&self, refusal: &Refusal) -> String {

@@ -108,16 +108,9 @@ impl Protocol for OpenAi {
     }
 
     fn body(&self, question: &Question<'_>) -> Value {
-        let messages = shaped(question.messages, self.form);
-        let mut body = Map::new();
-        body.insert("model".to_owned(), self.model.clone().into());
-        body.insert("messages".to_owned(), messages.iter().map(message).collect());
-        body.insert("stream".to_owned(), true.into());
+        let mut body = chat_body((&self.model, self.form), question, Api::Object, message);
         if self.counts {
             body.insert("stream_options".to_owned(), json!({"include_usage": true}));
-        }
-        if !question.tools.is_empty() && self.form.tools {
-            body.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, Api::Object)).collect());
         }
         for (name, value) in &self.options {
             body.entry(name).or_insert_with(|| value.clone());
@@ -126,17 +119,14 @@ impl Protocol for OpenAi {
     }
 
     fn adapt(&mut self, refusal: &Refusal, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> bool {
-        if self.form.tools && !question.tools.is_empty() && refusal.is_without_tools() {
-            self.form.tools = false;
-            hear(Piece::Status(&format!("{} cannot call tools; it goes on without them", self.model)));
-        } else if self.form.system && refusal.is_without_system() {
-            self.form.system = false;
-        } else if self.counts && refusal.names("stream_options") {
-            self.counts = false;
-        } else {
-            return false;
+        if self.form.adapt(&self.model, refusal, question, hear) {
+            return true;
         }
-        true
+        if self.counts && refusal.names("stream_options") {
+            self.counts = false;
+            return true;
+        }
+        false
     }
 
     fn hint(&self, refusal: &Refusal) -> String {
@@ -225,8 +215,25 @@ pub(super) fn sendable(arguments: &Arguments) -> Map<String, Value> {
     }
 }
 
-/// A tool as chat completions and Ollama want it.
-pub(super) fn tool(tool: &Tool, api: Api) -> Value {
+/// What chat completions and Ollama have in common: the model, the messages and the tools.
+pub(super) fn chat_body(
+    (model, form): (&str, Form),
+    question: &Question<'_>,
+    api: Api,
+    message: fn(&Message) -> Value,
+) -> Map<String, Value> {
+    let messages = shaped(question.messages, form);
+    let mut body = Map::new();
+    body.insert("model".to_owned(), model.into());
+    body.insert("messages".to_owned(), messages.iter().map(message).collect());
+    body.insert("stream".to_owned(), true.into());
+    if !question.tools.is_empty() && form.tools {
+        body.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, api)).collect());
+    }
+    body
+}
+
+fn tool(tool: &Tool, api: Api) -> Value {
     let parameters = lower(&tool.input, api).schema;
     json!({
         "type": "function",

@@ -4,6 +4,8 @@
 //! templates refuse both, and with them the whole conversation. Nothing is left out here: what has no place of its own
 //! joins its neighbour.
 
+use super::refusal::Refusal;
+use super::{Piece, Question};
 use crate::message::{Arguments, Call, Message};
 
 /// What the model's template can take.
@@ -18,6 +20,27 @@ pub(crate) struct Form {
 impl Default for Form {
     fn default() -> Form {
         Form { tools: true, system: true }
+    }
+}
+
+impl Form {
+    /// Does without what the server says the model lacks; says whether something changed.
+    pub(crate) fn adapt(
+        &mut self,
+        model: &str,
+        refusal: &Refusal,
+        question: &Question<'_>,
+        hear: &mut dyn FnMut(Piece<'_>),
+    ) -> bool {
+        if self.tools && !question.tools.is_empty() && refusal.is_without_tools() {
+            self.tools = false;
+            hear(Piece::Status(&format!("{model} cannot call tools; it goes on without them")));
+            return true;
+        }
+        self.system && refusal.is_without_system() && {
+            self.system = false;
+            true
+        }
     }
 }
 

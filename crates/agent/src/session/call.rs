@@ -196,10 +196,7 @@ impl Session<'_> {
         self.ports.show.show(&News::Calling { id: &call.id, name: &call.name, args });
         tally.calls.push(json!({"id": call.id, "name": call.name, "arguments": args}));
         let began = (self.ports.clock)();
-        let Work { result, change } = match worker {
-            Worker::Task => Work { result: self.subagent(args, tally), change: None },
-            _ => self.run(call, worker, args),
-        };
+        let Work { result, change } = self.run(call, worker, args, tally);
         let took = seconds(began, (self.ports.clock)());
         // Tools say beside a long result where the rest is.
         let most = self.longest_result() + SHORTEST_RESULT;
@@ -248,7 +245,7 @@ impl Session<'_> {
         }
     }
 
-    fn run(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>) -> Work {
+    fn run(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>, tally: &mut Tally) -> Work {
         // Hooks and people take their time; what was interrupted meanwhile does not begin any more.
         if self.cancel.is_set() {
             return Work { result: ToolResult::error("interrupted before it began"), change: None };
@@ -274,8 +271,7 @@ impl Session<'_> {
                     Err(why) => Work { result: ToolResult::error(why), change: None },
                 }
             }
-            // The session runs it where the turn is known.
-            Worker::Task => Work { result: ToolResult::error("a sub-agent needs a turn"), change: None },
+            Worker::Task => Work { result: self.subagent(args, tally), change: None },
             Worker::Source(source) => {
                 let show = &mut self.ports.show;
                 let bounds = (self.settings.limits.source_call, &self.cancel);
