@@ -163,13 +163,13 @@ pub struct PermissionsSpec {
 impl PermissionsSpec {
     /// What the box of the hook leaves open, in a few words.
     pub fn describe(&self) -> String {
-        let more = |paths: &[String]| paths.iter().map(|path| format!(", {path}")).collect::<String>();
+        let list = |usual: &[&str], more: &[String]| {
+            usual.iter().copied().chain(more.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
+        };
+        let reads = list(&["system folders", "its own files", "the project"], &self.read);
+        let writes = list(&["a temporary folder of its own"], &self.write);
         let net = if self.net { "the network" } else { "no network" };
-        format!(
-            "reads system folders, its own files, the project{}; writes a temporary folder of its own{}; {net}",
-            more(&self.read),
-            more(&self.write)
-        )
+        format!("reads {reads}; writes {writes}; {net}")
     }
 }
 

@@ -251,7 +251,6 @@ fn what_a_shell_destroys_was_refused_or_asked_about() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
 fn in_a_box_no_command_changes_what_is_protected_whatever_a_guard_would_say() {
     let home = Home::new();
     if home.process_box().is_none() {

@@ -12,10 +12,11 @@ fn tried(permissions: &str, ways: &[&str]) -> Option<Vec<bool>> {
     lab.write("home/secret", "secret");
     lab.write("project/data", "data");
     fs::create_dir_all(lab.root.join("outside")).unwrap();
-    let script: String = ways
+    let steps: Vec<String> = ways
         .iter()
         .map(|way| format!("if {{ {way}; }} > /dev/null 2>&1; then r=${{r}}1; else r=${{r}}0; fi\n"))
         .collect();
+    let script = steps.concat();
     let script = format!("r=\n{script}echo \"{{\\\"continue\\\": true, \\\"data\\\": {{\\\"r\\\": \\\"$r\\\"}}}}\"\n");
     lab.user_hook("before_agent", "held", &script, &format!(r#", "permissions": {permissions}"#));
     let ran = lab.event(json!({"event": "before_agent", "data": {"prompt": "x"}}).to_string());
