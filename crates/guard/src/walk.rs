@@ -12,6 +12,7 @@ mod scene;
 mod shells;
 mod streams;
 mod written;
+mod xargs;
 
 use std::{
     collections::HashMap,

@@ -75,8 +75,9 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
 
 /// Whoever lets an agent ask should know what would not answer.
 fn tell_what_is_off(context: &AppContext, output: &mut Output) {
-    let off = App::load(context, Positions::OnDemand).ok().and_then(|app| app.what_is_off());
-    off.into_iter().for_each(|off| output.tell(&off));
+    if let Some(off) = App::load(context, Positions::OnDemand).ok().and_then(|app| app.what_is_off()) {
+        output.tell(&off);
+    }
 }
 
 pub(super) fn disconnect(

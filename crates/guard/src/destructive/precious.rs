@@ -1,5 +1,7 @@
 //! What a path is worth: whether losing it is a disaster, doubtful, or everyday work.
 
+mod folders;
+
 use std::{
     cell::{OnceCell, RefCell},
     collections::HashMap,
@@ -12,38 +14,7 @@ use crate::{
     field::{Field, Place, is_pattern},
     path, program,
 };
-
-/// Folders of the system: losing one is a disaster.
-#[rustfmt::skip]
-const SYSTEM: &[&str] = &[
-    "/Applications", "/Library", "/System", "/Users", "/Volumes", "/bin", "/boot", "/c", "/cores", "/dev", "/etc",
-    "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/mnt/c", "/nix", "/nix/store", "/opt",
-    "/private", "/private/etc", "/private/var", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp",
-    "/usr", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local", "/usr/local/bin",
-    "/usr/local/lib", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/var/mail", "/var/spool", "/var/www",
-];
-
-/// Folders whose contents belong to the system too: what lies below them is doubtful.
-const BELOW: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library", "/nix",
-];
-
-/// Folders whose contents come and go.
-const PASSING: &[&str] = &["/tmp", "/run", "/media", "/mnt", "/srv", "/opt", "/usr/local", "/var/www", "/dev"];
-
-/// Files that decide who may log in and what runs for everybody.
-#[rustfmt::skip]
-const KEYS: &[&str] = &[
-    "/etc/bash.bashrc", "/etc/crontab", "/etc/environment", "/etc/fstab", "/etc/group", "/etc/gshadow", "/etc/ld.so.conf",
-    "/etc/ld.so.preload", "/etc/passwd", "/etc/profile", "/etc/rc.local", "/etc/shadow", "/etc/sudoers", "/etc/zsh/zshenv",
-];
-
-/// Folders of such files.
-#[rustfmt::skip]
-const KEY_FOLDERS: &[&str] = &[
-    "/etc/claude-code", "/etc/codex", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.monthly", "/etc/cron.weekly", "/etc/gemini-cli", "/etc/init.d",
-    "/etc/ld.so.conf.d", "/etc/ollm", "/etc/pam.d", "/etc/profile.d", "/etc/security", "/etc/ssh", "/etc/sudoers.d",
-];
+use folders::{BELOW, KEY_FOLDERS, KEYS, PASSING, SYSTEM};
 
 /// How bad it is to lose something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,7 @@ use std::{path::Path, sync::OnceLock};
 
 use super::{
     Feed, Run, Walker,
-    carrier::{
-        COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, is_cluster,
-        verb_of_runner,
-    },
-    feed::Split,
+    carrier::{COMMAND, Carried, RUNNER, WATCH, carried, find_carrier, is_assignment, is_cluster, verb_of_runner},
     shells::SHELLS,
     streams,
 };
@@ -255,49 +251,6 @@ impl Walker {
         None
     }
 
-    /// `xargs`: the command gets more arguments: what it is fed, or nobody knows which.
-    fn xargs(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
-        let carried = carried(fields, &XARGS);
-        let (own, command) = (fields.head(carried.at), fields.skip(carried.at));
-        if command.is_empty() {
-            return;
-        }
-        let mark = replaced_mark(&own);
-        let more = feed.arguments(splits(&own, mark.is_some())).unwrap_or_else(|| vec![Field::unknown()]);
-        match mark {
-            Some(mark) => {
-                for argument in &more {
-                    let filled = command.iter().map(|field| filled(field, &mark, argument)).collect();
-                    self.run(filled, &Feed::Nothing, depth + 1);
-                }
-            }
-            None => self.run(command.iter().cloned().chain(more).collect(), &Feed::Nothing, depth + 1),
-        }
-        self.guess_run("xargs", if carried.known { &own } else { fields }, &Feed::Nothing, depth + 1);
-    }
-
-    fn parallel(&mut self, fields: &Tail, depth: usize) {
-        let at = carried(fields, &PARALLEL).at;
-        self.work("parallel".to_owned(), &fields.head(at), &Feed::Nothing);
-        let rest = fields.iter().skip(at);
-        let mut command: Fields = rest.take_while(|field| !field.text.starts_with(":::")).cloned().collect();
-        if command.is_empty() {
-            return self.unclear(format!("which program runs is not written out: {}", show(fields)));
-        }
-        if let [line] = command.as_slice()
-            && let Some(script) = line.known().filter(|line| line.trim().contains(' ')).and_then(filled_line)
-        {
-            self.script(&script, depth + 1);
-            return self.guess_run("parallel", fields, &Feed::Nothing, depth + 1);
-        }
-        for field in &mut command {
-            fill(field, "{}");
-        }
-        command.push(Field::unknown());
-        self.run(command.into(), &Feed::Nothing, depth + 1);
-        self.guess_run("parallel", fields, &Feed::Nothing, depth + 1);
-    }
-
     fn change_folder(&mut self, name: &str, args: &[Field]) {
         let target = args.iter().find(|arg| arg.open() || arg.text == "-" || !arg.text.starts_with('-'));
         match (name, target, self.place.home.clone()) {
@@ -383,85 +336,6 @@ fn program_name(word: &Field) -> Option<String> {
     };
     // In zsh `=rm` is the path of `rm`.
     Some(path::base_name(known.strip_prefix('=').unwrap_or(known)).into_owned())
-}
-
-/// The mark for which `xargs -I` puts its input.
-fn replaced_mark(fields: &[Field]) -> Option<String> {
-    let mut mark = None;
-    for (at, field) in fields.iter().enumerate() {
-        match field.text.as_str() {
-            "-I" | "-J" => mark = fields.get(at + 1).map(|value| value.text.clone()),
-            "-i" | "--replace" => mark = Some("{}".to_owned()),
-            text => {
-                let attached = text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace="));
-                mark = attached.map(str::to_owned).or(mark);
-            }
-        }
-    }
-    mark.filter(|mark| !mark.is_empty())
-}
-
-/// Where `xargs` takes its input apart.
-fn splits(own: &[Field], replaces: bool) -> Split {
-    let is_zero = |option: &Field| match option.text.strip_prefix('-') {
-        Some(long) if long.starts_with('-') => long == "-null",
-        // What stands behind a letter that takes a value is the value.
-        Some(letters) => {
-            letters.split(|next: char| "adeEiIJlLnPRs".contains(next)).next().is_some_and(|own| own.contains('0'))
-        }
-        None => false,
-    };
-    let separates = |option: &Field| option.text.starts_with("-d") || option.text.starts_with("--delim");
-    if own.iter().any(is_zero) {
-        Split::Nowhere
-    } else if replaces || own.iter().any(separates) {
-        Split::Lines
-    } else {
-        Split::Words
-    }
-}
-
-/// A field in which something stands for the mark.
-fn filled(field: &Field, mark: &str, argument: &Field) -> Field {
-    if field.text == mark {
-        return argument.clone();
-    }
-    let mut field = field.clone();
-    match argument.known() {
-        Some(text) => field.text = field.text.replace(mark, text),
-        None => fill(&mut field, mark),
-    }
-    field
-}
-
-/// A line for `parallel`, with something unknown for its marks: `{}`, `{.}`, `{1}`; behind it, if there is none.
-fn filled_line(line: &str) -> Option<String> {
-    const UNKNOWN: &str = "\"$(cat)\"";
-    let mut parts = line.split('{');
-    let mut filled = parts.next()?.to_owned();
-    let mut marked = false;
-    for part in parts {
-        let mark =
-            part.split_once('}').filter(|(mark, _)| mark.bytes().all(|byte| b"0123456789./#%+-".contains(&byte)));
-        marked |= mark.is_some();
-        match mark {
-            Some((_, behind)) => filled.extend([UNKNOWN, behind]),
-            None => filled.extend(["{", part]),
-        }
-    }
-    if !marked {
-        filled.extend([" ", UNKNOWN]);
-    }
-    (!line.contains("{=")).then_some(filled)
-}
-
-/// Puts something unknown for a mark.
-pub(super) fn fill(field: &mut Field, mark: &str) {
-    let text = field.text.clone();
-    if let Some((before, behind)) = text.split_once(mark) {
-        before.clone_into(&mut field.text);
-        field.tail = Some(behind.to_owned());
-    }
 }
 
 pub(super) fn show(fields: &[Field]) -> String {

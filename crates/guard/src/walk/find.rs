@@ -1,6 +1,6 @@
 //! `find`: what it runs, and on what.
 
-use super::{Feed, Walker, carry::fill};
+use super::{Feed, Walker, xargs::fill};
 use crate::{
     field::{Field, Fields, is_pattern},
     path,
