@@ -39,6 +39,10 @@ impl<'a> Tests<'a> {
         if !self.wants && self.left_out.is_empty() {
             return guarded.exists();
         }
+        // Then only a file in it can have such a name.
+        if self.wanted.is_empty() && !self.usual && !guarded.exists() {
+            return false;
+        }
         let rest = key_parts(rest);
         let path = format!("./{}", rest.join("/"));
         let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
