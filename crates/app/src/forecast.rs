@@ -110,7 +110,7 @@ mod tests {
             enabled: drawn.enabled,
             source: drawn.source,
             parallel: drawn.parallel,
-            ..HookSpec::new(&format!("h{at}"), drawn.event, action)
+            ..HookSpec::new(format!("h{at}"), drawn.event, action)
         };
         Hook::new(spec, &Rules::default()).unwrap()
     }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ollm_protocol::FileChange;
 use ollm_store::StatKey;
 use rustix::fs::FileType;
+use rustix::stdio::{stderr, stdout};
 
 use crate::error::{AppError, ErrorKind};
 
@@ -334,9 +335,9 @@ impl FileWatcher {
     }
 }
 
-/// What our standard output and standard error lead to: each line there would be another change.
+/// What our standard output and standard error lead to: each line there would be another change. Nothing is written here.
 fn own_output() -> Vec<(u64, u64)> {
-    let stats = [rustix::fs::fstat(std::io::stdout()), rustix::fs::fstat(std::io::stderr())];
+    let stats = [stdout(), stderr()].map(rustix::fs::fstat);
     let files = stats.into_iter().flatten().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
     files.map(|stat| (stat.st_dev, stat.st_ino)).collect()
 }

@@ -40,7 +40,7 @@ pub fn csv(records: &[Record]) -> Result<String, csv::Error> {
             table.write_record(row(record, Some(run)))?;
         }
     }
-    let bytes = table.into_inner().map_err(|error| error.into_error())?;
+    let bytes = table.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -96,7 +96,7 @@ fn base() -> Value {
         "name": "x", "version": "1.0.0", "description": "d", "author": {}, "repository": {},
         "dependencies": {}, "keywords": [],
         "hooks": {
-            "before_tool": [{"name": "h", "command": "sh", "args": ["x.sh"], "limits": {}, "rateLimit": {}, "requires": {}}],
+            "before_tool": [{"name": "h", "command": "sh", "args": ["x.sh"], "limits": {}, "permissions": {}, "rateLimit": {}, "requires": {}}],
             "after_tool": hook(json!({"type": "command", "command": "sh", "args": ["x.sh"]})),
             "session_start": hook(json!({"type": "shell", "command": "true"})),
             "session_end": hook(json!({"type": "askAgent", "prompt": "p"})),
@@ -138,6 +138,7 @@ fn pointer(part: &str) -> &'static str {
         "permissions" => "/permissions",
         "hooks" => "/hooks/before_tool/0",
         "hooks.limits" => "/hooks/before_tool/0/limits",
+        "hooks.permissions" => "/hooks/before_tool/0/permissions",
         "hooks.rateLimit" => "/hooks/before_tool/0/rateLimit",
         "hooks.requires" => "/hooks/before_tool/0/requires",
         "command" => "/hooks/after_tool/0/action",

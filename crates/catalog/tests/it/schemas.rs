@@ -72,7 +72,7 @@ fn what_is_refused_or_warned_of_does_not_fit() {
         ("scope", json!("everywhere")),
         ("mathcer", json!("shell")),
         ("persistent", json!("sometimes")),
-        ("permissions", json!({"read": ["."]})),
+        ("permissions", json!({"read": "everything"})),
     ];
     for (key, value) in wrong {
         let mut entry = full();

@@ -19,9 +19,8 @@ pub(super) fn run(arguments: &ExplainArguments, context: &AppContext, output: &m
     let ExplainArguments { what, data, json } = arguments;
     context.tell_notices(output);
     let app = App::load(context, Positions::Always)?;
-    let unknown = match event_named(what) {
-        Ok(_) => return event::run(what, data.as_deref(), &app, *json, output),
-        Err(unknown) => unknown,
+    let Err(unknown) = event_named(what) else {
+        return event::run(what, data.as_deref(), &app, *json, output);
     };
     if data.is_some() {
         return Err(unknown.into());

@@ -46,13 +46,14 @@ const REFUSED: &[&str] = &[
 /// Commands that agents may run: they show or run something, or ask by themselves about the part that guards.
 #[rustfmt::skip]
 const FREE: &[&str] = &[
-    "chat", "completions", "config get", "config path", "config show", "config validate", "demo", "doctor", "emit",
+    "box", "chat", "completions", "config get", "config path", "config show", "config validate", "demo", "doctor", "emit",
+    "explain",
     "ext info", "ext list", "ext new", "ext reload", "ext test", "ext validate", "git-hook run", "git-hook status", "hook convert", "hook list", "hook new", "hook plan",
     "hook run", "hook show", "hook test", "hook trigger", "man", "mcp call", "mcp list", "mcp logs", "mcp prompts",
     "mcp resources", "mcp restart", "mcp start", "mcp status", "mcp stop", "mcp tools", "model list", "model pull",
     "model show", "run", "schema",
-    "session list", "session resume", "session show", "skill list", "skill run", "skill show", "trace last",
-    "trace list", "trace show", "trust status",
+    "session list", "session resume", "session show", "skill list", "skill run", "skill show", "trace export",
+    "trace follow", "trace last", "trace list", "trace show", "trace stats", "trust status", "watch",
 ];
 
 /// Every command in the reference that has none below it.

@@ -53,7 +53,7 @@ fn a_gate_with_any_broken_field_refuses_what_it_is_for_and_says_why() {
         ("cwd", json!({})),
         ("inputs", json!(["../../secret"])),
         ("limits", json!({"memory": "much"})),
-        ("permissions", json!({})),
+        ("permissions", json!({"net": "perhaps"})),
         ("action", json!({"type": "dance"})),
     ] {
         let lab = lab("before_tool", &entry(&json!({key: value})));

@@ -6,6 +6,7 @@ mod sender;
 mod tables;
 mod unclear;
 
+use ollm_protocol::dialect::AGENTS;
 use tables::{HOSTS, SPEAKERS, Speaker};
 
 use crate::lab::{Lab, Ran, finish};
@@ -84,6 +85,9 @@ fn an_event_of_any_size_is_answered_and_one_with_something_behind_it_refused() {
         let event = host.event.trim_end().strip_suffix('}').unwrap();
         let large = format!("{event}, \"padding\": \"{padding}\"}}");
         assert_eq!(heard(&lab.event_from(host.name, &large)), host.refuses, "{}", host.name);
+        if !AGENTS.iter().any(|agent| agent.name == host.name) {
+            continue;
+        }
         let ran = lab.event_from(host.name, &format!("{}{{\"event\": 1}}", host.event));
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("something follows the event"), "{}: {said}", host.name);

@@ -98,25 +98,24 @@ impl Iterator for Lines {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let line = match self.last_line() {
-                Some(line) => Some(line),
-                None => {
-                    let unread = self.files.last()?;
-                    if unread.end == unread.start {
-                        let is_cut = unread.start > 0;
-                        self.files.pop();
-                        self.first_line(is_cut)
-                    } else {
-                        if let Err(error) = self.read() {
-                            self.files.pop();
-                            self.bytes.clear();
-                            return Some(Err(error));
-                        }
-                        None
-                    }
+            if let Some(line) = self.last_line() {
+                if line.is_empty() {
+                    continue;
                 }
-            };
-            if let Some(line) = line.filter(|line| !line.is_empty()) {
+                return Some(Ok(line));
+            }
+            let unread = self.files.last()?;
+            if unread.end > unread.start {
+                if let Err(error) = self.read() {
+                    self.files.pop();
+                    self.bytes.clear();
+                    return Some(Err(error));
+                }
+                continue;
+            }
+            let is_cut = unread.start > 0;
+            self.files.pop();
+            if let Some(line) = self.first_line(is_cut) {
                 return Some(Ok(line));
             }
         }

@@ -303,7 +303,9 @@ fn a_follower_hears_what_comes_after_it_across_any_number_of_rotations() {
     trail.append("one").unwrap();
     assert_eq!(heard(&mut follower), ["one"]);
     let many: Vec<String> = (0..8).map(|number| format!("line {number}")).collect();
-    many.iter().for_each(|line| trail.append(line).unwrap());
+    for line in &many {
+        trail.append(line).unwrap();
+    }
     assert_eq!(heard(&mut follower), many);
     assert_eq!(heard(&mut follower), Vec::<String>::new());
 }

@@ -23,7 +23,7 @@ pub fn html(records: &[Record], made: &str) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>ollm trace</title>\n<style>\n{STYLE}</style></head><body>\n<h1>ollm trace</h1>\n"
+         <title>Trace of hooks</title>\n<style>\n{STYLE}</style></head><body>\n<h1>Trace of hooks</h1>\n"
     );
     summary(&stats, made, &mut page);
     page.push_str("<p><input id=\"words\" type=\"search\" placeholder=\"Show only events with …\" autofocus></p>\n");

@@ -69,9 +69,13 @@ fn text(hook: &Hook, found: &Findings) -> String {
     }
     let patterns = (!hook.spec.file_patterns.is_empty()).then(|| hook.spec.file_patterns.join(", "));
     for (name, value) in [("files", patterns), ("if", hook.spec.condition.clone()), ("requires", found.unmet.clone())] {
-        value.iter().for_each(|value| row(name, value));
+        if let Some(value) = value {
+            row(name, &value);
+        }
     }
-    found.unsent.iter().for_each(|why| row("waits", why));
+    for why in &found.unsent {
+        row("waits", why);
+    }
     row("timeout", &format!("{:?} (from the {})", hook.timeout.value, hook.timeout.basis.name()));
     row("failure", &format!("{} (from the {})", hook.on_failure.value.name(), hook.on_failure.basis.name()));
     row("scope", &format!("{} (from the {})", hook.reach.value.name(), hook.reach.basis.name()));

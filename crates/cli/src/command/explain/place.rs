@@ -21,7 +21,7 @@ pub(super) fn line(hook: &Hook) -> Option<String> {
     let origin = &hook.spec.origin;
     let text = read_bounded(&origin.file, LARGEST).ok()??;
     let text = String::from_utf8_lossy(&text);
-    let before = usize::try_from(origin.line).ok()?.checked_sub(1)?;
+    let before = origin.line.checked_sub(1)?;
     let mut lines = (1..).zip(text.lines()).skip(before).take(3);
     let (number, line) = lines.find(|(_, line)| line.contains(char::is_alphanumeric))?;
     Some(format!("{number} | {}", escape_for_people(&ollm_store::cut(line.trim(), LONGEST))))

@@ -62,7 +62,12 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
         let message = "there is no event: pipe one in, or name it as in `ollm hook run session_start`";
         return Err(Unread::Usage(Failure::usage(message)));
     }
-    let bytes = received(deadline).map_err(Unread::Broken)?;
+    let (bytes, more) = received(deadline).map_err(Unread::Broken)?;
+    // What an agent sends in one go is one event; of two, the second would pass unseen.
+    if !more.is_empty() && agent_named(host.name()).is_some() {
+        let why = "something follows the event; send one JSON object, and nothing after it";
+        return Err(Unread::Broken(why.to_owned()));
+    }
     let read = match name {
         Some(name) => host.read_event_named(name, &bytes),
         None => host.read_event(&bytes),
@@ -106,8 +111,8 @@ fn unread(error: DialectError) -> Unread {
     }
 }
 
-/// Reads until the event's JSON ends, not until the stream does: some hosts keep it open.
-fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
+/// Reads until the event's JSON ends, not until the stream does: some hosts keep it open. What came with it is beside it.
+fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut stdin = std::io::stdin().lock();
     let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
     let mut end = ObjectEnd::default();
@@ -135,14 +140,11 @@ fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
         stdin.consume(count);
         if let Some(at) = ended {
             let more = bytes.split_off(before + at);
-            if more.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != 0) {
-                return Err("something follows the event; send one JSON object, and nothing after it".to_owned());
-            }
-            return Ok(bytes);
+            return Ok((bytes, more.trim_ascii().to_vec()));
         }
         if count == 0 {
             let empty = bytes.iter().all(u8::is_ascii_whitespace);
-            return if empty { Err("standard input holds no event".to_owned()) } else { Ok(bytes) };
+            return if empty { Err("standard input holds no event".to_owned()) } else { Ok((bytes, Vec::new())) };
         }
         if bytes.len() > LARGEST_EVENT {
             return Err(format!("the event is larger than {LARGEST_EVENT} bytes"));

@@ -64,11 +64,11 @@ fn unfold(folded: &mut Vec<&str>, text: &mut String) {
             None => counts.push((name, 1)),
         }
     }
-    let named = |(name, count): &(&str, usize)| match count {
+    let counted = |(name, count): &(&str, usize)| match count {
         1 => one_line(name),
         _ => format!("{} ×{count}", one_line(name)),
     };
-    let names: Vec<String> = counts.iter().map(named).collect();
+    let names: Vec<String> = counts.iter().map(counted).collect();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{DIM}{:<14}without hooks: {}{PLAIN}", "", names.join(", "));
 }

@@ -52,14 +52,14 @@ fn a_call_without_a_tool_or_without_what_it_does_is_refused() {
 }
 
 #[test]
-fn a_second_value_behind_the_event_is_refused_also_without_an_agent() {
+fn a_second_value_behind_an_agents_event_is_refused() {
     let lab = Lab::new();
-    let event = crate::lab::shell_event("ls");
+    let event = r#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}"#;
     for more in ["{}", "x", "\n{\"event\": \"before_tool\"}"] {
-        let ran = lab.event(format!("{event}{more}"));
-        assert!(ran.code == 3 && ran.stderr.contains("something follows the event"), "{ran:?}");
+        let ran = lab.event_from("claude", &format!("{event}{more}"));
+        assert!(ran.code == 2 && ran.stderr.contains("something follows the event"), "{ran:?}");
     }
-    assert_eq!(lab.event(format!("{event}\n \n")).code, 0);
+    assert_eq!(lab.event_from("claude", &format!("{event}\n \n")).code, 0);
 }
 
 #[test]

@@ -157,12 +157,11 @@ impl AgentDialect {
         }
         let name = data.get("tool_name").and_then(Value::as_str)?;
         match self.mcp {
-            McpName::Canonical | McpName::Opaque => None,
             McpName::Arguments(tool) if tool == name => {
                 let part = |name: &str| data.get("args")?.get(name)?.as_str();
                 Some(mcp_name(part("server_name").unwrap_or(UNNAMED), part("tool_name").unwrap_or_default()))
             }
-            McpName::Arguments(_) => None,
+            McpName::Canonical | McpName::Arguments(_) | McpName::Opaque => None,
             McpName::Gemini => {
                 let part = |name: &str| get(data, name).and_then(Value::as_str);
                 Some(mcp_name(part("mcp_context.server_name")?, part("mcp_context.tool_name")?))
