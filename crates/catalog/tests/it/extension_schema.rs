@@ -96,7 +96,9 @@ fn base() -> Value {
         "name": "x", "version": "1.0.0", "description": "d", "author": {}, "repository": {},
         "dependencies": {}, "keywords": [],
         "hooks": {
-            "before_tool": [{"name": "h", "command": "sh", "args": ["x.sh"], "limits": {}, "permissions": {}, "rateLimit": {}, "requires": {}}],
+            "before_tool": [{"name": "h", "command": "sh", "args": ["x.sh"], "limits": {}, "rateLimit": {}, "requires": {}}],
+            // Not beside `async`, which cannot be held to them.
+            "after_agent": [{"name": "h", "command": "sh", "args": ["x.sh"], "permissions": {}}],
             "after_tool": hook(json!({"type": "command", "command": "sh", "args": ["x.sh"]})),
             "session_start": hook(json!({"type": "shell", "command": "true"})),
             "session_end": hook(json!({"type": "askAgent", "prompt": "p"})),
@@ -138,7 +140,7 @@ fn pointer(part: &str) -> &'static str {
         "permissions" => "/permissions",
         "hooks" => "/hooks/before_tool/0",
         "hooks.limits" => "/hooks/before_tool/0/limits",
-        "hooks.permissions" => "/hooks/before_tool/0/permissions",
+        "hooks.permissions" => "/hooks/after_agent/0/permissions",
         "hooks.rateLimit" => "/hooks/before_tool/0/rateLimit",
         "hooks.requires" => "/hooks/before_tool/0/requires",
         "command" => "/hooks/after_tool/0/action",
@@ -179,7 +181,7 @@ const MORE: &[(&str, &[&str])] = &[
     ("/dependencies", &["other", "nul", "a b"]),
     (
         "/hooks",
-        &["after_agent", "PreToolUse", "pre-tool-call", "fileEdited", "custom:x", "before_tol", "custom:", "hooks"],
+        &["before_agent", "PreToolUse", "pre-tool-call", "fileEdited", "custom:x", "before_tol", "custom:", "hooks"],
     ),
     (
         "/hooks/before_tool/0",
