@@ -184,8 +184,8 @@ impl<'a> Expander<'a> {
 
     /// `$1`, `$@` and the like.
     fn positional(&self, ways: &mut [Partial], name: &str, quoted: bool) {
-        // Numbers of processes, of arguments, of an exit.
-        if matches!(name, "$" | "!" | "#" | "?") {
+        // The number of the shell: digits that nobody chooses. `$!` may be empty, and `$#` and `$?` can be chosen.
+        if name == "$" {
             return push(ways, "0");
         }
         let given = self.outer.positional.as_ref().filter(|_| !self.variables.positional_change);

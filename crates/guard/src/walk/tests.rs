@@ -166,13 +166,28 @@ fn seen(deeds: &[Deed], mark: &str) -> bool {
     deeds.iter().any(|deed| is_mark(deed, mark))
 }
 
+/// A text with one digit for each number: which number a shell has, only it knows.
+fn without_numbers(text: &str) -> String {
+    let mut folded = String::new();
+    for char in text.chars() {
+        match char {
+            digit if digit.is_ascii_digit() && folded.ends_with('0') => {}
+            digit if digit.is_ascii_digit() => folded.push('0'),
+            other => folded.push(other),
+        }
+    }
+    folded
+}
+
 fn is_mark(deed: &Deed, mark: &str) -> bool {
     match deed {
         Deed::Unclear(_) => true,
         Deed::Guess(deed) => is_mark(deed, mark),
         Deed::Run(run) => {
             run.name == "mark"
-                && run.args.first().map_or(mark.is_empty(), |arg| arg.known().is_none_or(|text| text == mark))
+                && run.args.first().map_or(mark.is_empty(), |arg| {
+                    arg.known().is_none_or(|text| without_numbers(&text) == without_numbers(mark))
+                })
         }
         _ => false,
     }

@@ -328,3 +328,9 @@ fn our_program_and_the_guards_of_other_agents_are_not_taken_away() {
     ]);
     passes(&["npm uninstall lodash", "git clean -fdx build", "git clean -fdx", "claude -p 'fix the hook'"]);
 }
+
+#[test]
+fn what_may_be_empty_hides_no_command() {
+    stopped(&["rm$! -rf ~", "r$!m -rf ~", "rm -rf ~$!", "rm -rf /$!"]);
+    passes(&["rm -rf /tmp/work-$$", "TMP=/tmp/work-$$; mkdir $TMP; rm -rf $TMP"]);
+}
