@@ -186,7 +186,7 @@ fn is_mark(deed: &Deed, mark: &str) -> bool {
         Deed::Run(run) => {
             run.name == "mark"
                 && run.args.first().map_or(mark.is_empty(), |arg| {
-                    arg.known().is_none_or(|text| without_numbers(&text) == without_numbers(mark))
+                    arg.known().is_none_or(|text| without_numbers(text) == without_numbers(mark))
                 })
         }
         _ => false,
