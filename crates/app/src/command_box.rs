@@ -1,7 +1,7 @@
 //! The box for shell commands: which files no command can change, by the one table of what is protected.
 //!
 //! The kernel holds what exists (`ollm_process::ProcessBox`). What does not exist yet, what ordinary work has to change,
-//! and what this kernel cannot hold is compared after each command ([`compare`]).
+//! and what this kernel cannot hold is compared after each command (`compare`).
 
 mod compare;
 mod places;

@@ -1,8 +1,8 @@
 //! Files that people, shells, servers and other programs change: noticed, compared with what was there before, and told
 //! to hooks.
 //!
-//! The system only says which paths were touched ([`notifier`]). Once they have settled, each is compared with the
-//! [`baseline`]: what hooks last heard of. So an editor may write a file in any way it likes, a checkout of thousands of
+//! The system only says which paths were touched (`notifier`). Once they have settled, each is compared with the
+//! `baseline`: what hooks last heard of. So an editor may write a file in any way it likes, a checkout of thousands of
 //! files tells of each once, and when the system loses track, or has no watches left, comparing everything finds the
 //! same changes. What hooks and our own tools write becomes the baseline without an event.
 
