@@ -11,6 +11,7 @@ pub(crate) mod background;
 mod declare;
 mod details;
 mod event;
+mod host;
 mod list;
 mod new;
 mod outcome;
