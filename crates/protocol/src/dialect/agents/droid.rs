@@ -76,5 +76,6 @@ const EVENTS: &[AgentEvent] = &[
     // It has no cap on how often an end is refused.
     AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
     AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
-    AgentEvent::new("PreCompact", EventKind::PreCompress, BLOCKS),
+    // That `continue: false` keeps it from happening is not documented.
+    AgentEvent::new("PreCompact", EventKind::PreCompress, Capabilities { halt: Way::No, ..BLOCKS }),
 ];
