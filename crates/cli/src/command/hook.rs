@@ -24,6 +24,7 @@ mod test;
 mod trigger;
 pub(crate) mod trust;
 
+pub(crate) use host::misused;
 pub(crate) use list::{columns, overview};
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};

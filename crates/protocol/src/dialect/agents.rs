@@ -33,11 +33,13 @@ mod qwen;
 mod reply;
 mod schema;
 mod sender;
+mod unheard;
 mod windsurf;
 
 use home::Home;
 
 pub use capability::{Capabilities, Form, Part, Way};
+pub use sender::sender_of;
 
 /// Every agent whose events we read.
 pub static AGENTS: &[&AgentDialect] = &[
@@ -247,12 +249,6 @@ impl AgentDialect {
     pub fn patience_at(&self, event: Option<&str>) -> Option<Duration> {
         let own = event.and_then(|name| self.events.iter().find(|known| known.name == name)?.timeout);
         own.or(self.timeout)
-    }
-
-    /// Whether the agent can be told that what a request is about must not happen, or was wrong.
-    pub fn hears_refusals(&self, request: &Request) -> bool {
-        let can = |event: &AgentEvent| event.can.block.is_possible() || event.can.halt.is_possible();
-        self.asked(request).is_some_and(can)
     }
 
     /// Whether a connected agent asks us at one of its events.

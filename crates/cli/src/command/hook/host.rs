@@ -1,19 +1,30 @@
 //! The answer to another agent: one event in its form, and the verdict in its form, whatever goes wrong.
 
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use ollm_app::AppContext;
 use ollm_app::connect::{TEST_EVENT, asker_of, into_box, remember_fired};
-use ollm_engine::Outcome;
-use ollm_protocol::dialect::agent_named;
+use ollm_app::trace::{self, FailingHook};
+use ollm_app::{App, AppContext};
+use ollm_catalog::Positions;
+use ollm_engine::{Outcome, Report};
+use ollm_protocol::dialect::agents::sender_of;
+use ollm_protocol::dialect::{AGENT, AgentDialect, agent_named, by_name};
 use ollm_protocol::event::Power;
 use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
+use ollm_store::{cut, one_line};
 
-use super::event::Unread;
-use super::run::{Manner, dispatch};
+use super::event::{self, Unread};
+use super::run::{Deadline, Listener, Manner, dispatch, not_run};
 use crate::arguments::hook::RunArguments;
 use crate::error::Failure;
 use crate::output::Output;
+
+/// More lines are only counted when a session begins.
+const MOST_NEWS: usize = 10;
+/// Longer lines are cut then.
+const LONGEST_NEWS: usize = 500;
 
 /// How we were asked.
 pub(super) struct Asked<'a> {
@@ -31,67 +42,166 @@ pub(super) fn answer(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     output.silence();
-    let (host, request, verdict) = match request {
-        Ok(request) => {
-            let agent = agent_named(host.name());
-            // Who reads the settings of another agent asks in its name.
-            let asker = context.as_ref().ok().zip(agent).map(|(context, agent)| (asker_of(agent, context), context));
-            if let Some((asker, context)) = asker.filter(|_| request.event.text("eventName") != Some(TEST_EVENT)) {
-                remember_fired(asker, context);
-            }
-            let number = agent.and_then(|agent| agent.number(&request));
-            let manner = Manner {
-                deadline: deadline(host, &request, asked.arguments.within, asked.started),
-                number: number.or_else(|| asker?.0.number(&request)),
-                deaf: agent.filter(|agent| !agent.hears_refusals(&request)).map(|agent| agent.title),
-                ..asked.manner
-            };
-            let verdict = match context {
-                Ok(context) => {
-                    let files = agent.map(|agent| agent.file_events(&request)).unwrap_or_default();
-                    // Nothing can be refused any more about a file that was changed.
-                    let told = Manner { deaf: agent.map(|agent| agent.title), ..manner };
-                    // What keeps an event from being judged is told of the call itself.
-                    let told = files.iter().filter_map(|file| dispatch(file, told, context, output).ok());
-                    let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
-                    let judged = dispatch(&request.event, manner, context, output);
-                    let verdict =
-                        judged.map_or_else(|failure| unjudged(&failure.message, output), |found| found.verdict);
-                    let can_change = agent.is_some_and(|agent| agent.capabilities(&request).modify.is_possible());
-                    told.then(match &context.program {
-                        Some(program) if asked.arguments.in_box && can_change => {
-                            into_box(&request.event, verdict, program)
-                        }
-                        _ => verdict,
-                    })
-                }
-                Err(failure) => without_folder(&request.event, &failure, output).verdict,
-            };
+    let (host, request, verdict) = match (request, context) {
+        (Ok(request), Ok(context)) => {
+            let verdict = judged(host, &request, context, asked, output);
             (host, request, verdict)
         }
-        Err(Unread::Usage(failure)) => return Err(failure),
+        (Ok(request), Err(failure)) => {
+            let verdict = without_folder(&request.event, &failure, output).verdict;
+            (host, request, verdict)
+        }
+        (Err(Unread::Usage(failure)), _) => return Err(failure),
         // A newer host may know events that we do not: no hook can be for them.
-        Err(Unread::UnknownEvent(_)) => (host, nameless(), Verdict::default()),
-        Err(Unread::Broken(why)) => {
+        (Err(Unread::UnknownEvent(_)), _) => (host, nameless(), Verdict::default()),
+        (Err(Unread::Broken(why)), _) => {
             let request = named(asked.arguments.event.as_deref(), host);
             let verdict = not_judged(&request.event, &why, output);
             (host, request, verdict)
         }
-        Err(Unread::Misdirected(found)) => {
-            let verdict = not_judged(&found.request.event, &found.why, output);
-            // Others have an event of this name, too; the way in which it is refused without one is the most common.
-            let request = if verdict.flow.refuses() { nameless() } else { found.request };
-            (found.sender as &dyn Dialect, request, verdict)
-        }
+        (Err(Unread::Misdirected(found)), _) => misdirected(found.sender, found.request, &found.why, output),
     };
     let reply = host.write_verdict(&request, &verdict);
     output.reply(&reply)
 }
 
-/// When an agent has its answer: every one of them lets the operation go on when its own patience ends.
-fn deadline(host: &dyn Dialect, request: &Request, within: Option<Duration>, started: Instant) -> Option<Instant> {
-    let patience = within.or_else(|| agent_named(host.name())?.patience(request))?;
-    Some(ends(patience, started))
+/// Answers an agent whose line makes no sense, in its form: every agent goes on when a hook merely fails. Where nobody sent an
+/// event, or no agent is named, the failure stays one.
+pub(crate) fn misused(words: &[OsString], failure: Failure, output: &mut Output) -> Result<u8, Failure> {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let Some(from) = from(&words).filter(|_| !std::io::stdin().is_terminal()) else { return Err(failure) };
+    let Some(received) = event::received_or_nothing() else { return Err(failure) };
+    output.silence();
+    let why = format!("the line that asks makes no sense: {}", failure.message);
+    let (host, request, verdict) = match (by_name(from), received) {
+        (Some(host), received) => {
+            let event =
+                |name: &&&str| agent_named(from).is_some_and(|agent| agent.events.iter().any(|it| it.name == **name));
+            let event = words.iter().find(event).copied();
+            let read = received.ok().and_then(|bytes| match event {
+                Some(event) => host.read_event_named(event, &bytes).ok(),
+                None => host.read_event(&bytes).ok(),
+            });
+            let request = read.unwrap_or_else(|| named(event, host));
+            let verdict = not_judged(&request.event, &why, output);
+            (host, request, verdict)
+        }
+        (None, received) => match received.ok().and_then(|bytes| sender_of(&bytes)) {
+            Some((sender, request)) => misdirected(sender, request, &why, output),
+            None => (AGENT, nameless(), not_judged(&nameless().event, &why, output)),
+        },
+    };
+    let reply = host.write_verdict(&request, &verdict);
+    output.reply(&reply)
+}
+
+/// The agent that a call of `hook run` names.
+fn from<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let hook = words.iter().position(|word| *word == "hook")?;
+    let mut words = words.iter().skip(hook + 1).filter(|word| !matches!(**word, "-v" | "--verbose"));
+    words.next().filter(|word| **word == "run")?;
+    let named = words.by_ref().find_map(|word| word.strip_prefix("--from"))?;
+    match named.strip_prefix('=') {
+        Some(name) => Some(name),
+        None => Some(words.next().copied().unwrap_or_default()),
+    }
+}
+
+/// The answer to an event of another agent than the one that was named.
+fn misdirected(
+    sender: &'static AgentDialect,
+    request: Request,
+    why: &str,
+    output: &mut Output,
+) -> (&'static dyn Dialect, Request, Verdict) {
+    let verdict = not_judged(&request.event, why, output);
+    // Others have an event of this name, too; the way in which it is refused without one is the most common.
+    let request = if verdict.flow.refuses() { nameless() } else { request };
+    (sender, request, verdict)
+}
+
+/// What the hooks say to an event that could be read.
+fn judged(
+    host: &'static dyn Dialect,
+    request: &Request,
+    context: &AppContext,
+    asked: &Asked<'_>,
+    output: &mut Output,
+) -> Verdict {
+    let Some(agent) = agent_named(host.name()) else {
+        return dispatched(request, asked.manner, context, output).0;
+    };
+    // Who reads the settings of another agent asks in its name.
+    let asker = asker_of(agent, context);
+    if request.event.text("eventName") != Some(TEST_EVENT) {
+        remember_fired(asker, context);
+    }
+    let patience = asked.arguments.within.or_else(|| agent.patience(request));
+    let missed = patience.map(|patience| missed(agent, asked.arguments.within, patience)).unwrap_or_default();
+    let due = patience.map(|patience| ends(patience, asked.started));
+    let manner = Manner {
+        deadline: due.map(|due| Deadline { due, missed: &missed }),
+        number: agent.number(request).or_else(|| asker.number(request)),
+        listener: Some(Listener::Asking(agent, request)),
+        ..asked.manner
+    };
+    // Nothing can be refused any more about a file that was changed.
+    let told = Manner { listener: Some(Listener::Finished(agent)), ..manner };
+    let files = agent.file_events(request);
+    // What keeps an event from being judged is told of the call itself.
+    let told = files.iter().filter_map(|file| dispatch(file, told, context, output).ok());
+    let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
+    let (mut verdict, outcome) = dispatched(request, manner, context, output);
+    if request.event.kind == EventKind::SessionStart && agent.capabilities(request).message.is_possible() {
+        verdict.messages.extend(news(&request.event, outcome.as_ref(), context));
+    }
+    let can_change = agent.capabilities(request).modify.is_possible();
+    told.then(match &context.program {
+        Some(program) if asked.arguments.in_box && can_change => into_box(&request.event, verdict, program),
+        _ => verdict,
+    })
+}
+
+/// The verdict about an event, and all that is known about it, if it could be judged.
+fn dispatched(
+    request: &Request,
+    manner: Manner<'_>,
+    context: &AppContext,
+    output: &mut Output,
+) -> (Verdict, Option<Outcome>) {
+    match dispatch(&request.event, manner, context, output) {
+        Ok(outcome) => (outcome.verdict.clone(), Some(outcome)),
+        Err(failure) => (not_judged(&request.event, &failure.message, output), None),
+    }
+}
+
+/// What the person who begins a session should know, as far as the agent shows it nowhere else: files that cannot be read, and
+/// hooks that do not run or failed.
+fn news(event: &Event, outcome: Option<&Outcome>, context: &AppContext) -> Vec<String> {
+    let Some(outcome) = outcome else { return Vec::new() };
+    let own = outcome.reports.iter().filter_map(Report::failure);
+    let ran = |failing: &FailingHook| outcome.reports.iter().any(|report| report.hook.id() == failing.id);
+    let app = App::load(context, Positions::OnDemand).ok();
+    let earlier = app.iter().flat_map(|app| {
+        let failing = trace::failing(app).into_iter().filter(|failing| !ran(failing));
+        failing.map(|failing| failing.line(app)).collect::<Vec<_>>()
+    });
+    let mut news: Vec<String> =
+        outcome.notes.iter().cloned().chain(not_run(event, outcome)).chain(own).chain(earlier).collect();
+    if let Some(more) = news.len().checked_sub(MOST_NEWS).filter(|more| *more > 0) {
+        news.truncate(MOST_NEWS);
+        news.push(format!("{more} more lines; `ollm doctor` shows what is wrong"));
+    }
+    news.iter().map(|line| format!("ollm: {}", cut(&one_line(line), LONGEST_NEWS))).collect()
+}
+
+/// What is said of a hook that was not done when the answer was due.
+fn missed(agent: &AgentDialect, within: Option<Duration>, patience: Duration) -> String {
+    let waits = format!("was still running when the answer was due: {} waits {patience:?}", agent.title);
+    match within {
+        Some(_) => format!("{waits}, as `--within` of its line says; raise that and the `timeout` beside it"),
+        None => format!("{waits} at this event; have the hook do less, or make it `async`"),
+    }
 }
 
 /// When an answer is due that somebody waits for this long.

@@ -5,11 +5,11 @@ use std::time::{Instant, SystemTime};
 
 use ollm_app::watch::FileNote;
 use ollm_app::{App, AppContext, LoadOptions, Turn, trace, undeclared_today};
-use ollm_catalog::Positions;
+use ollm_catalog::{Positions, Problem};
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason, Report};
-use ollm_protocol::Event;
-use ollm_protocol::dialect::{OLLM, agent_named};
+use ollm_protocol::dialect::{AgentDialect, OLLM, agent_named};
+use ollm_protocol::{Event, Request, Verdict};
 
 use super::host::{self, Asked};
 use super::{details, event};
@@ -28,11 +28,41 @@ pub(crate) struct Manner<'a> {
     /// The agent that asks.
     pub(crate) asked_by: Option<&'static str>,
     /// When the hooks that still run are ended, and their failure policies decide.
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Deadline<'a>>,
     /// What tells the event apart from others of its session: one that another process decides about gets the same answer.
     pub(crate) number: Option<&'a str>,
-    /// The agent that asks, where it cannot be told of a refusal at this event.
-    pub(crate) deaf: Option<&'static str>,
+    /// Who hears the verdict, where that is another agent.
+    pub(crate) listener: Option<Listener<'a>>,
+}
+
+/// When an answer is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline<'a> {
+    pub(crate) due: Instant,
+    /// What is said of a hook that was not done by then.
+    pub(crate) missed: &'a str,
+}
+
+/// Who hears a verdict.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listener<'a> {
+    /// The agent that sent this event.
+    Asking(&'static AgentDialect, &'a Request),
+    /// An agent that did already what the verdict is about.
+    Finished(&'static AgentDialect),
+}
+
+impl Listener<'_> {
+    /// What of a verdict does not reach the agent.
+    fn unheard(self, verdict: &Verdict) -> Option<String> {
+        match self {
+            Listener::Asking(agent, request) => agent.unheard(request, verdict),
+            Listener::Finished(agent) => {
+                let refused = !verdict.flow.continues();
+                refused.then(|| format!("{} cannot be told of a refusal at this event, and went on", agent.title))
+            }
+        }
+    }
 }
 
 /// `context_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
@@ -103,7 +133,9 @@ pub(super) fn through(
     details::tell_files(&app, context, output);
     let timed = timed(event);
     let turn = match manner {
-        Manner { number: Some(number), explain: false, deadline, .. } => app.turn(&timed, number, deadline),
+        Manner { number: Some(number), explain: false, deadline, .. } => {
+            app.turn(&timed, number, deadline.map(|deadline| deadline.due))
+        }
         _ => Turn::Alone,
     };
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
@@ -117,7 +149,7 @@ pub(super) fn through(
         (_, Manner { explain: true, .. }) => app.dispatch_explained(&timed),
         (turn, Manner { deadline, .. }) => {
             let outcome = match deadline {
-                Some(deadline) => app.dispatch_until(&timed, &|| Instant::now() >= deadline),
+                Some(Deadline { due, missed }) => app.dispatch_by(&timed, due, missed),
                 None => app.dispatch(&timed),
             };
             turn.share(&outcome);
@@ -125,12 +157,11 @@ pub(super) fn through(
         }
     };
     drop(note);
-    outcome.unheard = manner
-        .deaf
-        .filter(|_| !outcome.continues())
-        .map(|agent| format!("{agent} cannot be told of a refusal at this event, and went on"));
+    outcome.unheard = manner.listener.and_then(|listener| listener.unheard(&outcome.verdict));
     outcome.notes = undeclared_today(context);
     outcome.notes.iter().for_each(|note| output.tell(note));
+    // These were told when the files were read.
+    outcome.notes.splice(0..0, app.problems.iter().map(Problem::to_string));
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(output);
     }
@@ -154,35 +185,37 @@ fn timed(event: &Event) -> Event {
 
 /// What a person should know about the run, one line each.
 fn tell(event: &Event, outcome: &Outcome, output: &mut Output) {
-    tell_unmatched(event, outcome, output);
+    not_run(event, outcome).iter().for_each(|line| output.tell(line));
+    outcome.reports.iter().filter_map(Report::failure).for_each(|failure| output.tell_failure(&failure));
+}
+
+/// Which hooks did not run although a person may expect it, one line each.
+pub(super) fn not_run(event: &Event, outcome: &Outcome) -> Vec<String> {
+    unmatched(event, outcome).into_iter().chain(skipped(outcome)).collect()
+}
+
+/// Hooks that a person may want to run.
+fn skipped(outcome: &Outcome) -> Vec<String> {
     let concerns = |reason| matches!(reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
     let skipped: Vec<_> = outcome.skipped.iter().filter(|skip| concerns(skip.reason)).collect();
-    for skip in skipped.iter().take(MOST_LINES) {
-        output.tell(&format!("{} did not run: {}", skip.hook.spec.title(), skip.detail));
-    }
-    if let Some(more) = skipped.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
-        output.tell(&format!("{more} more hooks did not run; `ollm hook list` shows why"));
-    }
-    for failure in outcome.reports.iter().filter_map(Report::failure) {
-        output.tell_failure(&failure);
-    }
+    let shown = skipped.iter().take(MOST_LINES);
+    let shown = shown.map(|skip| format!("{} did not run: {}", skip.hook.spec.title(), skip.detail));
+    let more = skipped.len().checked_sub(MOST_LINES).filter(|more| *more > 0);
+    let more = more.map(|more| format!("{more} more hooks did not run; `ollm hook list` shows why"));
+    shown.chain(more).collect()
 }
 
 /// An event that does not say what it is about: which hooks cannot tell whether they are for it.
-fn tell_unmatched(event: &Event, outcome: &Outcome, output: &mut Output) {
-    let Some(field) = event.missing_subject() else { return };
+fn unmatched(event: &Event, outcome: &Outcome) -> Option<String> {
+    let field = event.missing_subject()?;
     let unmatched = outcome.skipped.iter().filter(|skip| skip.reason == Reason::Matcher);
     let labels: Vec<String> = unmatched.map(|skip| skip.hook.spec.label()).collect();
     let lacks = format!("the {} event has no `{field}`", event.kind.name());
     let (shown, more) = labels.split_at(MOST_LINES.min(labels.len()));
     match more.len() {
-        0 if !shown.is_empty() => {
-            output.tell(&format!("{lacks}, so these hooks did not run: {}", shown.join(", ")));
-        }
-        0 if event.kind.is_tool_call() => {
-            output.tell(&format!("{lacks}, so nothing that depends on the tool was judged"));
-        }
-        0 => {}
-        more => output.tell(&format!("{lacks}, so these hooks did not run: {} and {more} more", shown.join(", "))),
+        0 if !shown.is_empty() => Some(format!("{lacks}, so these hooks did not run: {}", shown.join(", "))),
+        0 if event.kind.is_tool_call() => Some(format!("{lacks}, so nothing that depends on the tool was judged")),
+        0 => None,
+        more => Some(format!("{lacks}, so these hooks did not run: {} and {more} more", shown.join(", "))),
     }
 }
