@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use ollm_app::connect::{TEST_EVENT, asker_of, into_box, remember_fired};
+use ollm_app::connect::{TEST_EVENT, asker_of, into_box, number_of, remember_fired};
 use ollm_app::trace::{self, FailingHook};
 use ollm_app::{App, AppContext};
 use ollm_catalog::Positions;
@@ -132,16 +132,15 @@ fn judged(
         return dispatched(request, asked.manner, context, output).0;
     };
     // Who reads the settings of another agent asks in its name.
-    let asker = asker_of(agent, context);
     if request.event.text("eventName") != Some(TEST_EVENT) {
-        remember_fired(asker, context);
+        remember_fired(asker_of(agent, context), context);
     }
     let patience = asked.arguments.within.or_else(|| agent.patience(request));
     let missed = patience.map(|patience| missed(agent, asked.arguments.within, patience)).unwrap_or_default();
     let due = patience.map(|patience| ends(patience, asked.started));
     let manner = Manner {
         deadline: due.map(|due| Deadline { due, missed: &missed }),
-        number: agent.number(request).or_else(|| asker.number(request)),
+        number: number_of(agent, request),
         listener: Some(Listener::Asking(agent, request)),
         ..asked.manner
     };
