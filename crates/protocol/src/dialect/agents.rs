@@ -74,6 +74,8 @@ pub struct AgentDialect {
     pub fields: &'static [Field],
     /// How it names the tools of MCP servers.
     pub mcp: McpName,
+    /// Its tools that do more than those of other agents with the same name, and what they are here.
+    pub own_tools: &'static [(&'static str, &'static str)],
     /// Whether all hooks of one event are told the same time, to the millisecond, and those of the next another.
     pub stamps_events: bool,
     /// The length of one unit of a bare `timeout` number.
@@ -175,8 +177,8 @@ pub enum McpName {
     Bare,
     /// One tool of this name for all of them; `server_name` and `tool_name` are among its arguments.
     Arguments(&'static str),
-    /// Like any other tool.
-    Opaque,
+    /// `SERVER` and `TOOL` with this sign between them, which either may have, too; the tools of the agent itself have none.
+    Joined(char),
 }
 
 impl AgentEvent {

@@ -18,6 +18,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Canonical,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

@@ -22,6 +22,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Canonical,
+    own_tools: &[],
     // From 1000 on it takes a number for milliseconds.
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),

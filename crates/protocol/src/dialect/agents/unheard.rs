@@ -19,7 +19,7 @@ impl AgentDialect {
             Refusal::Only(what) => return Some(format!("{} {what}", self.title)),
             Refusal::Unheard => lost.push("cannot be told of a refusal at this event, and went on"),
         }
-        lost.extend(parts(kind, verdict, &can).into_iter().filter_map(|part| part.lost()));
+        lost.extend(parts(kind, verdict, &can).into_iter().filter_map(VerdictPart::lost));
         (!lost.is_empty()).then(|| format!("{} {}", self.title, lost.join("; it ")))
     }
 }
