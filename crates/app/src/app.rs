@@ -5,7 +5,7 @@ use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use ollm_catalog::{
     Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
@@ -177,6 +177,11 @@ impl App {
     /// Passes an event through its hooks; `stop` ends those that run.
     pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
         self.whole(self.engine.dispatch_until(&self.completed(event), stop))
+    }
+
+    /// Passes an event through its hooks, up to a deadline; `why` is said of those that were not done by then.
+    pub fn dispatch_by(&self, event: &Event, deadline: Instant, why: &str) -> Outcome {
+        self.whole(self.engine.dispatch_by(&self.completed(event), deadline, why))
     }
 
     /// Passes an event through its hooks.

@@ -15,6 +15,7 @@ use crate::connect::{self, AgentStatus, Link, LinkState, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
 use crate::servers::Servers;
+use crate::trace;
 
 /// What was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,6 +249,9 @@ fn hooks(app: &App, found: &mut Examination) {
             found.fault(Area::Hooks, format!("`{}` does not run: {why}", hook.id()), None);
         }
     }
+    for failing in trace::failing(app) {
+        found.note(Area::Hooks, failing.line(app), None);
+    }
     for script in &app.undeclared {
         let what = format!("{} is declared by no hook file and never runs", script.path.display());
         found.note(Area::Hooks, what, Some(app.context().tell(&script.remedy())));
@@ -277,8 +281,9 @@ fn look_at_servers(servers: &Servers<'_>, found: &mut Examination) {
 fn look_at_agents(context: &AppContext, found: &mut Examination) {
     let all = connect::agents(context);
     let linked: Vec<&AgentStatus> = all.iter().filter(|status| !status.links.is_empty()).collect();
+    let connected = linked.iter().filter(|status| !status.askers.is_empty()).count();
     let asks = linked.iter().filter(|status| status.asks()).count();
-    found.saw(Area::Agents, format!("{} connected, {asks} of them asked already", linked.len()));
+    found.saw(Area::Agents, format!("{connected} connected, {asks} of them asked already"));
     for status in linked {
         let (name, title) = (status.agent.name, status.agent.title);
         for link in &status.links {

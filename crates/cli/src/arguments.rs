@@ -259,8 +259,7 @@ pub(crate) struct ConnectArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct DisconnectArguments {
-    /// The agent, by its id
-    #[arg(required_unless_present = "all")]
+    /// The agent, by its id; or --all
     pub(crate) agent: Option<String>,
     /// Every agent, in your own settings and in those of this project
     #[arg(long, conflicts_with = "agent")]
@@ -375,7 +374,7 @@ pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Optio
             }
             Ok(Some(cli.command))
         }
-        Err(error) if error.use_stderr() => Err(misused(&error, output)),
+        Err(error) if error.use_stderr() => Err(misused(&error)),
         Err(error) => {
             output.text(&error.render().ansi().to_string())?;
             Ok(None)
@@ -386,16 +385,17 @@ pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Optio
 /// Parses the options of `ollm hook run` by their definition, without that of every other command.
 pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Result<RunArguments, Failure> {
     let words = std::iter::once(OsString::from("ollm hook run")).chain(options.iter().cloned());
-    let run = HookRun::try_parse_from(words).map_err(|error| misused(&error, output))?;
+    let run = HookRun::try_parse_from(words).map_err(|error| misused(&error))?;
     if run.verbosity.verbose {
         output.be_verbose();
     }
     Ok(run.arguments)
 }
 
-fn misused(error: &clap::Error, output: &mut Output) -> Failure {
-    output.explain(&error.render().ansi().to_string());
-    Failure::new(Kind::Usage, "")
+fn misused(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    Failure { styled: Some(error.render().ansi().to_string()), ..Failure::new(Kind::Usage, message) }
 }
 
 /// What to explain.

@@ -39,10 +39,11 @@ fn main_code() -> u8 {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::new();
     let surroundings = OnceCell::new();
-    let code = match run(&arguments, &process, &surroundings, &mut output) {
-        Ok(code) => code,
-        Err(failure) => output.failure(&failure),
-    };
+    let done = run(&arguments, &process, &surroundings, &mut output).or_else(|failure| match failure.kind {
+        Kind::Usage => command::hook::misused(&arguments, failure, &mut output),
+        _ => Err(failure),
+    });
+    let code = done.unwrap_or_else(|failure| output.failure(&failure));
     if let Some(context) = surroundings.get() {
         output.write_log(context);
     }

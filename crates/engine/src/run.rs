@@ -45,11 +45,33 @@ pub(crate) struct RunContext<'a> {
 
 /// Says, when it is asked, that nobody wants the hooks to go on.
 #[derive(Clone, Copy)]
-pub(crate) struct Stop<'a>(pub(crate) Option<&'a (dyn Fn() -> bool + Sync)>);
+pub(crate) struct Stop<'a> {
+    asked: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// What is said of a hook that was not allowed to finish.
+    why: &'a str,
+}
 
-impl Stop<'_> {
+impl<'a> Stop<'a> {
+    /// All hooks may finish.
+    pub(crate) const NEVER: Stop<'static> = Stop { asked: None, why: INTERRUPTED };
+
+    /// Hooks may go on until this says that nobody wants them to.
+    pub(crate) fn when(asked: &'a (dyn Fn() -> bool + Sync)) -> Stop<'a> {
+        Stop { asked: Some(asked), why: INTERRUPTED }
+    }
+
+    /// The same, and this is said of hooks that were not done.
+    pub(crate) fn because(self, why: &'a str) -> Stop<'a> {
+        Stop { why, ..self }
+    }
+
     fn is_set(self) -> bool {
-        self.0.is_some_and(|stop| stop())
+        self.asked.is_some_and(|asked| asked())
+    }
+
+    /// Why a hook was ended; a signal may have been faster.
+    fn reason(self) -> String {
+        if self.is_set() { self.why } else { INTERRUPTED }.to_owned()
     }
 }
 
@@ -100,7 +122,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
         };
         reports.push(report.map(|report| undecided(report, event.kind)));
     }
-    let outcomes = match means.stop.0 {
+    let outcomes = match means.stop.asked {
         _ if jobs.is_empty() => Vec::new(),
         Some(stop) => means.children.run_all_until(jobs, stop),
         None => means.children.run_all(jobs),
@@ -111,7 +133,12 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
         }
     };
     for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
-        let mut report = with_hint(answered(trusted.hook(), event, &outcome, &sent), trusted, &outcome.stderr);
+        let hook = trusted.hook();
+        let report = match outcome.end {
+            ollm_process::End::Interrupted => failed(hook, means.stop.reason(), &sent),
+            _ => answered(hook, event, &outcome, &sent),
+        };
+        let mut report = with_hint(report, trusted, &outcome.stderr);
         report.process = remains(&outcome, sent.bytes);
         if let Some(process) = report.process.as_mut().filter(|_| means.wire.listened()) {
             process.spoken = Some(spoken(&outcome));
@@ -188,10 +215,10 @@ impl PendingTask {
     fn wait(self, stop: Stop<'_>) -> TaskReply {
         loop {
             let left = self.timeout.saturating_sub(self.started.elapsed());
-            match self.told.recv_timeout(if stop.0.is_some() { left.min(LOOKING) } else { left }) {
+            match self.told.recv_timeout(if stop.asked.is_some() { left.min(LOOKING) } else { left }) {
                 Ok(said) => return said,
                 Err(RecvTimeoutError::Disconnected) => return TaskReply::failed("it panicked"),
-                Err(RecvTimeoutError::Timeout) if stop.is_set() => return TaskReply::failed(INTERRUPTED),
+                Err(RecvTimeoutError::Timeout) if stop.is_set() => return TaskReply::failed(stop.why),
                 Err(RecvTimeoutError::Timeout) if left <= LOOKING => return self.late(),
                 Err(RecvTimeoutError::Timeout) => {}
             }

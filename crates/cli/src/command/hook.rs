@@ -11,6 +11,7 @@ pub(crate) mod background;
 mod declare;
 mod details;
 mod event;
+mod host;
 mod list;
 mod new;
 mod outcome;
@@ -23,6 +24,7 @@ mod test;
 mod trigger;
 pub(crate) mod trust;
 
+pub(crate) use host::misused;
 pub(crate) use list::{columns, overview};
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};

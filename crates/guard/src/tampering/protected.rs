@@ -50,7 +50,7 @@ pub const PROTECTED: &[Row] = &[
         &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"],
         &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"]),
     row("Gemini CLI",
-        &[".gemini/settings.json", ".gemini/trustedFolders.json", ".gemini/hooks", ".gemini/extensions"],
+        &[".gemini/settings.json", ".gemini/trustedFolders.json", ".gemini/trusted_hooks.json", ".gemini/hooks", ".gemini/extensions"],
         &[".gemini/settings.json", ".gemini/hooks", ".gemini/extensions"]),
     row("Qwen Code",
         &[".qwen/settings.json", ".qwen/trustedFolders.json", ".qwen/hooks", ".qwen/extensions"],

@@ -137,7 +137,8 @@ fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
     let Some(kind) = about.filter(|_| !matches!(hook.matcher, Matcher::Any)) else { return Vec::new() };
     let named = |agent: &'static str| {
         let rows = FOREIGN.iter().filter(move |row| row.agents.contains(&agent));
-        let names = rows.filter(|row| hook.matcher.matches(Some(Subject::new(kind, row.name)))).map(|row| row.name);
+        let names =
+            rows.filter(|row| hook.matcher.matches(Some(Subject::new(kind, row.tool.name)))).map(|row| row.name);
         (agent, names.collect::<Vec<_>>())
     };
     AGENTS.iter().map(|agent| named(agent.name)).filter(|(_, names)| !names.is_empty()).collect()

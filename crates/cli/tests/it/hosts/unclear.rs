@@ -98,6 +98,65 @@ fn fetch_and_mcp_are_names_of_tools_under_every_agent() {
 }
 
 #[test]
+fn tools_of_servers_are_matched_however_an_agent_joins_their_names() {
+    let lab = Lab::new();
+    let refuse = "printf '{\"continue\": false, \"systemMessage\": \"not today\"}'";
+    lab.user_hook("before_tool", "issues", refuse, r#", "matcher": "mcp__git-hub__list_issues""#);
+    lab.user_hook("before_tool", "database", refuse, r#", "matcher": "mcp__my_db__*""#);
+    let copilot = |tool: &str| json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": {}});
+    let opencode = |tool: &str| json!({"hook": "tool.execute.before", "input": {"tool": tool}, "output": {"args": {}}});
+    for (host, event, refused) in [
+        ("copilot", copilot("git-hub-list_issues"), true),
+        ("copilot", copilot("my_db-query"), true),
+        ("copilot", copilot("git-hub-list_pulls"), false),
+        ("copilot", copilot("report_intent"), false),
+        ("opencode", opencode("git-hub_list_issues"), true),
+        ("opencode", opencode("my_db_query"), true),
+        ("opencode", opencode("my_database_query"), false),
+    ] {
+        let ran = lab.event_from(host, &event.to_string());
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(said.contains("not today"), refused, "{host} {event}: {ran:?}");
+    }
+    // A hook of the same agent reads the name as it came.
+    lab.user_hook(
+        "before_tool",
+        "own",
+        "grep -q '\"git-hub-list_pulls\"' && echo own >&2 && exit 2",
+        r#", "dialect": "copilot""#,
+    );
+    let ran = lab.event_from("copilot", &copilot("git-hub-list_pulls").to_string());
+    assert_eq!(ran.answer()["permissionDecisionReason"], "own", "{ran:?}");
+}
+
+#[test]
+fn the_one_tool_by_which_an_agent_writes_is_matched_as_an_edit_and_as_a_write() {
+    let lab = Lab::new();
+    let refuse = "printf '{\"continue\": false, \"systemMessage\": \"not today\"}'";
+    lab.user_hook("before_tool", "edits", refuse, r#", "matcher": "Edit", "filePatterns": ["*.rs"]"#);
+    let call = |host: &str, event: &str, file: &str| {
+        let event = json!({"hook_event_name": event, "session_id": "s", "tool_name": "Write",
+            "tool_input": {"file_path": file, "content": "x"}});
+        let ran = lab.event_from(host, &event.to_string());
+        ran.stdout.contains("not today")
+    };
+    assert!(call("cursor", "preToolUse", "a.rs"));
+    assert!(!call("cursor", "preToolUse", "a.md"));
+    // Elsewhere a tool of this name writes a whole file.
+    assert!(!call("claude", "PreToolUse", "a.rs"));
+    let shown = lab.run(&["hook", "show", "edits"]).stdout;
+    assert!(shown.contains("cursor: Write") && shown.contains("claude: Edit"), "{shown}");
+    lab.user_hook(
+        "before_tool",
+        "own",
+        "grep -q '\"tool_name\":\"Write\"' && echo own >&2 && exit 2",
+        r#", "dialect": "cursor""#,
+    );
+    let event = json!({"hook_event_name": "preToolUse", "session_id": "s", "tool_name": "Write", "tool_input": {"file_path": "a.md"}});
+    assert_eq!(lab.event_from("cursor", &event.to_string()).answer()["user_message"], "own");
+}
+
+#[test]
 fn a_hook_written_for_an_agent_finds_the_folder_where_there_is_no_project() {
     let lab = Lab::new();
     lab.user_hook(

@@ -19,6 +19,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Gemini,
+    own_tools: &[],
     stamps_events: true,
     timeout_unit: Duration::from_millis(1),
     timeout: Some(Duration::from_mins(1)),
