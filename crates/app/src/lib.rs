@@ -11,6 +11,7 @@ mod agent_signs;
 mod app;
 mod app_context;
 mod approval_key;
+mod belongings;
 mod builder;
 mod calls;
 pub mod cases;
@@ -46,6 +47,7 @@ pub use app::{
 };
 pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
+pub use belongings::{belongings, remove_belongings};
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::{AppError, ErrorKind};

@@ -291,12 +291,12 @@ fn dialect_names() -> PossibleValuesParser {
 
 /// What a scaffolded hook is for.
 fn purposes() -> impl TypedValueParser<Value = Purpose> {
-    const ALL: [(&str, &str, Purpose); 3] = [
-        ("validation", "Refuse a tool call that must not happen", Purpose::Validation),
+    let all = [
+        ("validation", "Refuse a tool call that must not happen", Purpose::validation()),
         ("logging", "Keep a log of tool calls", Purpose::Logging),
         ("context", "Tell the agent something before it begins", Purpose::Context),
     ];
-    one_of(ALL.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
+    one_of(all.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
 }
 
 /// How much a box keeps from a command.
@@ -308,16 +308,22 @@ fn box_policies() -> impl TypedValueParser<Value = BoxPolicy> {
 
 /// What a scaffolded hook is written in.
 fn languages() -> impl TypedValueParser<Value = Language> {
-    let all = [("sh", Language::Sh), ("python", Language::Python), ("node", Language::Node), ("rust", Language::Rust)];
+    let all = [
+        ("sh", Language::Sh),
+        ("bash", Language::Bash),
+        ("python", Language::Python),
+        ("node", Language::Node),
+        ("rust", Language::Rust),
+    ];
     one_of(all.map(|(name, language)| (PossibleValue::new(name), language)))
 }
 
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+fn one_of<T: Clone + Send + Sync + 'static, const N: usize>(
     values: [(PossibleValue, T); N],
 ) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(values.clone().map(|(name, _)| name));
     names.try_map(move |given| {
-        let value = values.iter().find(|(name, _)| name.get_name() == given).map(|(_, value)| *value);
+        let value = values.iter().find(|(name, _)| name.get_name() == given).map(|(_, value)| value.clone());
         value.ok_or("there is no such value")
     })
 }
