@@ -31,6 +31,7 @@ mod port;
 pub mod questions;
 pub mod rehearsal;
 mod reload;
+pub mod replay;
 pub mod scaffold;
 pub mod secrets;
 mod senders;

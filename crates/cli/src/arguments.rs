@@ -28,7 +28,7 @@ use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
-use trace::TraceArguments;
+use trace::{TraceArguments, TraceFilters};
 use trust::TrustCommand;
 
 const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left out. While a chat runs in the project, the chat tells hooks instead.\n\nExit codes: 5 the project is gone, 129, 130 or 143 a signal ended it.";
@@ -107,6 +107,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace(TraceArguments),
+    /// Pass recorded events through the hooks once more, and say what would be different; nothing is touched
+    Replay(ReplayArguments),
     /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
         #[command(subcommand)]
@@ -402,6 +404,27 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error, output: &mut Output) -> Failure {
     output.explain(&error.render().ansi().to_string());
     Failure::new(Kind::Usage, "")
+}
+
+/// What to replay.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Only events that were recorded with `trace.payload: full` can be replayed. Programs of hooks run in a box that only\n\
+    reads, without a network. Hooks that ask servers are not run; their part in a verdict is what it was.\n\
+    Exit codes: 0 nothing differs, or nothing could be replayed, 1 something differs, 3 the hooks cannot be read."
+)]
+pub(crate) struct ReplayArguments {
+    /// The `traceId` of one event, its beginning, or its end; without it, all events that the options leave
+    #[arg(conflicts_with_all = ["event", "hook", "status", "session", "blocked", "since", "until"])]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) filters: TraceFilters,
+    /// Hooks of this file or folder in place of all hooks that stand in files
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to explain.

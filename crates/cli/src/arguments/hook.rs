@@ -232,11 +232,14 @@ pub(crate) struct TestArguments {
     #[arg(required_unless_present = "all")]
     pub(crate) id: Option<String>,
     /// Run golden cases: those of the hook, or of all hooks
-    #[arg(long, conflicts_with_all = ["event", "data"])]
+    #[arg(long, conflicts_with_all = ["event", "data", "from_trace"])]
     pub(crate) all: bool,
     /// The event to try it on, in any dialect's spelling; without it, a sample of the hook's first event
     #[arg(long, value_name = "EVENT")]
     pub(crate) event: Option<String>,
+    /// Try it on a recorded event: a `traceId`, its beginning, or its end; needs `trace.payload: full`
+    #[arg(long, value_name = "TRACE-ID", conflicts_with = "event")]
+    pub(crate) from_trace: Option<String>,
     /// Data of the event as JSON, in place of what the sample has
     #[arg(long, value_name = "JSON")]
     pub(crate) data: Option<String>,
