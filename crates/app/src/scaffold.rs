@@ -5,30 +5,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::dialect::{OLLM, UnknownEvent, by_spelling, event_named};
-use ollm_shell::shell_word;
+use ollm_shell::{shell_word, single_quoted};
 use serde_json::{Map, Value, json};
 
 use crate::error::{AppError, ErrorKind};
 
+mod purpose;
+
+pub use purpose::Purpose;
+
 /// Where an extension keeps the scripts of its hooks, below its folder.
 pub const HOOKS: &str = "hooks";
-
-/// What a scaffolded hook is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Refuse a tool call that must not happen.
-    Validation,
-    /// Keep a log of tool calls.
-    Logging,
-    /// Tell the agent something before it begins.
-    Context,
-}
 
 /// What it is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// The shell.
     Sh,
+    /// Bash.
+    Bash,
     /// Python 3.
     Python,
     /// JavaScript, for Node.
@@ -38,7 +33,7 @@ pub enum Language {
 }
 
 /// A hook to begin with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scaffold<'a> {
     /// Its name, and that of its extension.
     pub name: &'a str,
@@ -55,6 +50,18 @@ pub struct NewFile {
     pub path: String,
     /// What is in it.
     pub content: String,
+    /// Whether it can be started.
+    pub executable: bool,
+}
+
+impl NewFile {
+    fn new(path: impl Into<String>, content: impl Into<String>) -> NewFile {
+        NewFile { path: path.into(), content: content.into(), executable: false }
+    }
+
+    fn json(path: impl Into<String>, content: &Value) -> NewFile {
+        NewFile::new(path, format!("{content:#}\n"))
+    }
 }
 
 macro_rules! template {
@@ -63,63 +70,66 @@ macro_rules! template {
     };
 }
 
-impl Purpose {
-    /// The event such a hook is for.
-    fn event(self) -> &'static str {
-        match self {
-            Purpose::Validation => "before_tool",
-            Purpose::Logging => "after_tool",
-            Purpose::Context => "before_agent",
-        }
-    }
-
-    /// What such a hook does.
-    fn description(self) -> &'static str {
-        match self {
-            Purpose::Validation => "Refuses shell commands that force a push",
-            Purpose::Logging => "Keeps a log of tool calls",
-            Purpose::Context => "Tells the agent which branch is checked out",
-        }
-    }
-
-    /// Golden cases: their name, their data, and what is expected.
-    fn cases(self) -> Vec<(&'static str, Value, Value)> {
-        let shell = |command: &str| json!({"tool_name": "shell", "args": {"command": command}});
-        match self {
-            Purpose::Validation => vec![
-                ("refuses-a-forced-push", shell("git push --force"), json!({"flow": "block", "reason": "forced push"})),
-                ("lets-a-push-pass", shell("git push"), json!({"flow": "no_opinion"})),
-            ],
-            Purpose::Logging => vec![("never-stands-in-the-way", shell("ls"), json!({"flow": "no_opinion"}))],
-            Purpose::Context => {
-                vec![("names-the-branch", json!({"prompt": "Tidy up"}), json!({"systemMessage": "branch"}))]
-            }
-        }
-    }
-}
-
 impl Language {
-    fn script(self, purpose: Purpose) -> &'static str {
+    /// The template of the script for a purpose.
+    fn template(self, purpose: &Purpose) -> &'static str {
+        use Purpose::{AskBefore, Context, ContextFrom, DenyCommands, DenyFiles, Logging};
         match (self, purpose) {
-            (Language::Sh, Purpose::Validation) => template!("validation.sh"),
-            (Language::Sh, Purpose::Logging) => template!("logging.sh"),
-            (Language::Sh, Purpose::Context) => template!("context.sh"),
-            (Language::Python, Purpose::Validation) => template!("validation.py"),
-            (Language::Python, Purpose::Logging) => template!("logging.py"),
-            (Language::Python, Purpose::Context) => template!("context.py"),
-            (Language::Node, Purpose::Validation) => template!("validation.mjs"),
-            (Language::Node, Purpose::Logging) => template!("logging.mjs"),
-            (Language::Node, Purpose::Context) => template!("context.mjs"),
-            (Language::Rust, Purpose::Validation) => template!("validation.rs.template"),
-            (Language::Rust, Purpose::Logging) => template!("logging.rs.template"),
-            (Language::Rust, Purpose::Context) => template!("context.rs.template"),
+            (Language::Sh | Language::Bash, DenyFiles(_)) => template!("files.sh"),
+            (Language::Sh | Language::Bash, DenyCommands(_) | AskBefore(_)) => template!("commands.sh"),
+            (Language::Sh | Language::Bash, Logging) => template!("logging.sh"),
+            (Language::Sh | Language::Bash, Context) => template!("context.sh"),
+            (Language::Sh | Language::Bash, ContextFrom(_)) => template!("file.sh"),
+            (Language::Python, DenyFiles(_)) => template!("files.py"),
+            (Language::Python, DenyCommands(_) | AskBefore(_)) => template!("commands.py"),
+            (Language::Python, Logging) => template!("logging.py"),
+            (Language::Python, Context) => template!("context.py"),
+            (Language::Python, ContextFrom(_)) => template!("file.py"),
+            (Language::Node, DenyFiles(_)) => template!("files.mjs"),
+            (Language::Node, DenyCommands(_) | AskBefore(_)) => template!("commands.mjs"),
+            (Language::Node, Logging) => template!("logging.mjs"),
+            (Language::Node, Context) => template!("context.mjs"),
+            (Language::Node, ContextFrom(_)) => template!("file.mjs"),
+            (Language::Rust, DenyFiles(_)) => template!("files.rs.template"),
+            (Language::Rust, DenyCommands(_) | AskBefore(_)) => template!("commands.rs.template"),
+            (Language::Rust, Logging) => template!("logging.rs.template"),
+            (Language::Rust, Context) => template!("context.rs.template"),
+            (Language::Rust, ContextFrom(_)) => template!("file.rs.template"),
         }
+    }
+
+    /// A text as the language writes it.
+    fn literal(self, text: &str) -> String {
+        match self {
+            Language::Sh | Language::Bash => single_quoted(text),
+            // The escapes of JSON text without control characters are those of all three.
+            Language::Python | Language::Node | Language::Rust => Value::from(text).to_string(),
+        }
+    }
+
+    /// The patterns of a guard as the script compares them.
+    fn patterns(self, purpose: &Purpose) -> String {
+        let patterns = purpose.patterns();
+        if !matches!(self, Language::Sh | Language::Bash) {
+            return Value::from(patterns).to_string();
+        }
+        let case = |pattern: &String| match purpose {
+            Purpose::DenyFiles(_) => format!("*/{}/*", shell_case(pattern)),
+            // The first word may be the path of a program.
+            _ => {
+                pattern.split_whitespace().enumerate().fold(String::new(), |case, (at, part)| {
+                    let before = if at == 0 { "*[' /']" } else { "*' '" };
+                    format!("{case}{before}{}' '", shell_case(part))
+                }) + "*"
+            }
+        };
+        patterns.iter().map(case).collect::<Vec<_>>().join(" | ")
     }
 
     /// Where the script goes.
     fn path(self, name: &str) -> String {
         match self {
-            Language::Sh => format!("{name}.sh"),
+            Language::Sh | Language::Bash => format!("{name}.sh"),
             Language::Python => format!("{name}.py"),
             Language::Node => format!("{name}.mjs"),
             Language::Rust => format!("{name}/src/main.rs"),
@@ -130,6 +140,7 @@ impl Language {
     fn command(self, name: &str) -> (String, Vec<String>) {
         let program = match self {
             Language::Sh => "sh",
+            Language::Bash => "bash",
             Language::Python => "python3",
             Language::Node => "node",
             Language::Rust => return (format!("./{name}/target/release/{name}"), Vec::new()),
@@ -174,19 +185,19 @@ impl Scaffold<'_> {
         files.extend(self.sample(event));
         // The declaration comes last: what it names is there by then.
         let declared = json!({"hooks": Map::from_iter([(event.to_owned(), json!([entry]))])});
-        files.push(NewFile { path: format!("{}.json", self.name), content: format!("{declared:#}\n") });
+        files.push(NewFile::json(format!("{}.json", self.name), &declared));
         Ok(files)
     }
 
     /// The files of an extension with this one hook, in the extension's own folder.
     pub fn extension(&self) -> Vec<NewFile> {
-        let Scaffold { name, purpose, language } = *self;
+        let Scaffold { name, purpose, language } = self;
         let below = |file: NewFile| NewFile { path: format!("{HOOKS}/{}", file.path), ..file };
         let mut files: Vec<NewFile> = self.scripts().into_iter().map(below).collect();
         files.extend(self.cases(purpose.event()));
         let mut entry = self.entry(HOOKS);
         // What a compiler leaves behind is no part of an extension: a program of Rust is installed into `bin`.
-        if let (Language::Rust, Some(map)) = (language, entry.as_object_mut()) {
+        if let (Language::Rust, Some(map)) = (*language, entry.as_object_mut()) {
             map.insert("command".to_owned(), format!("./bin/{name}").into());
         }
         let manifest = json!({
@@ -199,52 +210,96 @@ impl Scaffold<'_> {
             "skills": [],
         });
         // The manifest comes last, too.
-        files.push(NewFile { path: "manifest.json".to_owned(), content: format!("{manifest:#}\n") });
+        files.push(NewFile::json("manifest.json", &manifest));
         files
     }
 
     /// The entry of the hook, as it stands in a hook file or a manifest; paths are relative to `folder`.
     fn entry(&self, folder: &str) -> Value {
-        let Scaffold { name, purpose, language } = *self;
+        let Scaffold { name, purpose, language } = self;
         let (command, args) = language.command(name);
         let prefixed = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
-        let args: Vec<String> = args.into_iter().map(prefixed).collect();
+        let mut args: Vec<String> = args.into_iter().map(prefixed).collect();
+        args.extend(purpose.arguments(*language).iter().map(|&argument| argument.to_owned()));
         let mut entry = json!({"name": name, "description": purpose.description(), "command": command});
         if let Some(map) = entry.as_object_mut() {
             if !args.is_empty() {
                 map.insert("args".to_owned(), args.into());
             }
-            if purpose == Purpose::Validation {
-                map.insert("matcher".to_owned(), "shell".into());
-            }
+            let guards = [("matcher", purpose.matcher()), ("onFailure", purpose.on_failure())];
+            map.extend(guards.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))));
         }
         entry
     }
 
     fn scripts(&self) -> Vec<NewFile> {
-        let Scaffold { name, purpose, language } = *self;
-        let named = |text: &str| text.replace("__NAME__", name);
-        let mut files = vec![NewFile { path: language.path(name), content: named(language.script(purpose)) }];
-        if language == Language::Rust {
-            let content = named(template!("Cargo.toml.template"));
-            files.push(NewFile { path: format!("{name}/Cargo.toml"), content });
+        let Scaffold { name, purpose, language } = self;
+        let mut files = vec![NewFile {
+            executable: *language != Language::Rust,
+            ..NewFile::new(language.path(name), self.filled(language.template(purpose)))
+        }];
+        if *language == Language::Rust {
+            files.push(NewFile::new(format!("{name}/Cargo.toml"), self.filled(template!("Cargo.toml.template"))));
         }
         files
+    }
+
+    /// A template with what is known; what a person gave comes last, and is not looked at again.
+    fn filled(&self, template: &str) -> String {
+        let Scaffold { name, purpose, language } = self;
+        let shell = if *language == Language::Bash { "/usr/bin/env bash" } else { "/bin/sh" };
+        let file = if let Purpose::ContextFrom(file) = purpose { file } else { "" };
+        let answer = language.literal(&purpose.answer().to_string());
+        let values = [
+            ("__SHELL__", shell.to_owned()),
+            ("__NAME__", (*name).to_owned()),
+            ("__PATTERNS__", language.patterns(purpose)),
+            ("__ANSWER__", answer),
+            ("__FILE__", language.literal(file)),
+        ];
+        fill(template, &values)
     }
 
     fn cases(&self, event: &str) -> impl Iterator<Item = NewFile> {
         self.purpose.cases().into_iter().map(move |(case, data, expect)| {
             let content = json!({"event": event, "data": data, "expect": expect});
-            NewFile { path: format!("cases/{}/{case}.json", self.name), content: format!("{content:#}\n") }
+            NewFile::json(format!("cases/{}/{case}.json", self.name), &content)
         })
     }
 
     /// The event of the first case by itself, as `ollm hook run` reads it.
     fn sample(&self, event: &str) -> Option<NewFile> {
         let (_, data, _) = self.purpose.cases().into_iter().next()?;
-        let content = format!("{:#}\n", json!({"event": event, "data": data}));
-        Some(NewFile { path: format!("cases/{}.event.json", self.name), content })
+        Some(NewFile::json(format!("cases/{}.event.json", self.name), &json!({"event": event, "data": data})))
     }
+}
+
+/// Replaces each name by its value, in one pass: nothing is looked for in values.
+fn fill(template: &str, values: &[(&str, String)]) -> String {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(at) = rest.find("__") {
+        let (before, here) = rest.split_at(at);
+        text.push_str(before);
+        let known = values.iter().find_map(|(name, value)| Some((here.strip_prefix(name)?, value.as_str())));
+        let (after, value) = known.unwrap_or_else(|| (here.get(2..).unwrap_or_default(), "__"));
+        text.push_str(value);
+        rest = after;
+    }
+    text + rest
+}
+
+/// A pattern in a `case` of a shell: only `*` and `?` mean something.
+fn shell_case(pattern: &str) -> String {
+    let mut case = String::new();
+    for part in pattern.split_inclusive(['*', '?']) {
+        let (text, wild) = part.split_at(part.len() - usize::from(part.ends_with(['*', '?'])));
+        if !text.is_empty() {
+            case.push_str(&single_quoted(text));
+        }
+        case.push_str(wild);
+    }
+    case
 }
 
 /// Whether a name can be a file, a part of an id and a word on a command line.
@@ -264,7 +319,7 @@ pub fn write_new(folder: &Path, files: &[NewFile]) -> Result<Vec<PathBuf>, AppEr
     }
     let is_new = !folder.exists();
     for (index, (path, file)) in paths.iter().zip(files).enumerate() {
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| create(path, &file.content));
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| create(path, file));
         if let Err(error) = written {
             take_back(folder, paths.get(..=index).unwrap_or(&paths), is_new);
             let message = format!("{} cannot be written: {error}", path.display());
@@ -286,8 +341,14 @@ fn take_back(folder: &Path, paths: &[PathBuf], is_new: bool) {
     }
 }
 
-fn create(path: &Path, content: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(content.as_bytes())
+fn create(path: &Path, file: &NewFile) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if file.executable {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o755);
+    }
+    options.open(path)?.write_all(file.content.as_bytes())
 }
 
 #[cfg(test)]
@@ -296,16 +357,43 @@ mod tests {
 
     #[test]
     fn every_scaffold_has_a_script_and_cases_under_its_own_name() {
-        for purpose in [Purpose::Validation, Purpose::Logging, Purpose::Context] {
-            for language in [Language::Sh, Language::Python, Language::Node, Language::Rust] {
-                let scaffold = Scaffold { name: "mine", purpose, language };
+        let patterns = vec!["a' __NAME__ *".to_owned()];
+        for purpose in [
+            Purpose::DenyFiles(patterns.clone()),
+            Purpose::DenyCommands(patterns.clone()),
+            Purpose::AskBefore(patterns),
+            Purpose::Logging,
+            Purpose::Context,
+            Purpose::ContextFrom("__ANSWER__".to_owned()),
+        ] {
+            for language in [Language::Sh, Language::Bash, Language::Python, Language::Node, Language::Rust] {
+                let scaffold = Scaffold { name: "mine", purpose: purpose.clone(), language };
                 let hook = scaffold.hook(None).unwrap();
                 assert!(hook.iter().all(|file| file.path.contains("mine")));
                 for files in [hook, scaffold.extension()] {
-                    assert!(files.iter().all(|file| !file.content.contains("__NAME__")));
+                    for unfilled in ["__PATTERNS__", "__SHELL__", "__FILE__"] {
+                        assert!(files.iter().all(|file| !file.content.contains(unfilled)), "{unfilled}");
+                    }
                     assert!(files.iter().any(|file| file.path.starts_with("cases/mine/")));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn patterns_that_no_script_can_compare_are_refused() {
+        for (purpose, fine) in [
+            (Purpose::DenyFiles(vec!["*.env".into()]), true),
+            (Purpose::DenyFiles(vec!["~/.ssh/**".into(), "it's \"odd\".txt".into()]), true),
+            (Purpose::DenyFiles(vec!["*.{env,pem}".into()]), false),
+            (Purpose::DenyFiles(vec!["./".into()]), false),
+            (Purpose::DenyFiles(vec!["a\nb".into()]), false),
+            (Purpose::DenyCommands(vec!["git push [x]".into()]), true),
+            (Purpose::DenyCommands(vec!["  ".into()]), false),
+            (Purpose::AskBefore(vec!["x".repeat(300)]), false),
+            (Purpose::ContextFrom(String::new()), false),
+        ] {
+            assert_eq!(purpose.check().is_ok(), fine, "{purpose:?}");
         }
     }
 

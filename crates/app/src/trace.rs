@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::SystemTime;
 
 use ollm_catalog::TraceSettings;
+use ollm_engine::trace::{Payload, Recorder};
 use ollm_engine::{Done, Launcher, Outcome, trace};
 use ollm_protocol::Event;
 use ollm_store::{Bounds, RotatingLog};
@@ -81,9 +82,14 @@ pub fn leave(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Noti
 /// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
 pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) -> Result<(), String> {
     let Some(trail) = &app.trail else { return Ok(()) };
-    let (environment, off) = (app.engine.environment(), app.what_is_off());
-    let line = trace::record(event, outcome, environment, env!("CARGO_PKG_VERSION"), off.as_deref());
-    let written = trail.append(&line);
+    let off = app.what_is_off();
+    let recorder = Recorder {
+        environment: app.engine.environment(),
+        binary: env!("CARGO_PKG_VERSION"),
+        off: off.as_deref(),
+        payload: if app.trace.whole_payload { Payload::Whole } else { Payload::Short },
+    };
+    let written = trail.append(&recorder.record(event, outcome));
     written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE_ENABLED=false does without)"))?;
     notices.detail(&|| format!("trace {} is in {}", outcome.trace_id, trail.path().display()));
     Ok(())

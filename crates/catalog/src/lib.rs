@@ -52,7 +52,9 @@ pub use extension::{
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
 pub use format::Form;
-pub use load::{Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for, undeclared};
+pub use load::{
+    Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for, load_named, undeclared,
+};
 pub use mcp::{
     Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,
     ServerKeyKind, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, TextForm as ServerTextForm, Transport,

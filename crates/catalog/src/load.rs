@@ -23,6 +23,7 @@ use crate::value;
 
 mod file_form;
 mod in_place;
+mod named;
 mod required;
 mod scripts;
 mod snapshot;
@@ -30,6 +31,7 @@ mod stamp;
 
 use file_form::FileForm;
 pub use in_place::files_in_place;
+pub use named::load_named;
 pub use scripts::Undeclared;
 use snapshot::{Basis, Findings, Snapshot};
 pub(crate) use stamp::{Looked, Stamp, is_absent};

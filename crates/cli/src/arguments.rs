@@ -28,7 +28,7 @@ use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
-use trace::TraceArguments;
+use trace::{TraceArguments, TraceFilters};
 use trust::TrustCommand;
 
 const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left out. While a chat runs in the project, the chat tells hooks instead.\n\nExit codes: 5 the project is gone, 129, 130 or 143 a signal ended it.";
@@ -107,6 +107,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace(TraceArguments),
+    /// Pass recorded events through the hooks once more, and say what would be different; nothing is touched
+    Replay(ReplayArguments),
     /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
         #[command(subcommand)]
@@ -290,12 +292,12 @@ fn dialect_names() -> PossibleValuesParser {
 
 /// What a scaffolded hook is for.
 fn purposes() -> impl TypedValueParser<Value = Purpose> {
-    const ALL: [(&str, &str, Purpose); 3] = [
-        ("validation", "Refuse a tool call that must not happen", Purpose::Validation),
+    let all = [
+        ("validation", "Refuse a tool call that must not happen", Purpose::validation()),
         ("logging", "Keep a log of tool calls", Purpose::Logging),
         ("context", "Tell the agent something before it begins", Purpose::Context),
     ];
-    one_of(ALL.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
+    one_of(all.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
 }
 
 /// How much a box keeps from a command.
@@ -307,16 +309,22 @@ fn box_policies() -> impl TypedValueParser<Value = BoxPolicy> {
 
 /// What a scaffolded hook is written in.
 fn languages() -> impl TypedValueParser<Value = Language> {
-    let all = [("sh", Language::Sh), ("python", Language::Python), ("node", Language::Node), ("rust", Language::Rust)];
+    let all = [
+        ("sh", Language::Sh),
+        ("bash", Language::Bash),
+        ("python", Language::Python),
+        ("node", Language::Node),
+        ("rust", Language::Rust),
+    ];
     one_of(all.map(|(name, language)| (PossibleValue::new(name), language)))
 }
 
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+fn one_of<T: Clone + Send + Sync + 'static, const N: usize>(
     values: [(PossibleValue, T); N],
 ) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(values.clone().map(|(name, _)| name));
     names.try_map(move |given| {
-        let value = values.iter().find(|(name, _)| name.get_name() == given).map(|(_, value)| *value);
+        let value = values.iter().find(|(name, _)| name.get_name() == given).map(|(_, value)| value.clone());
         value.ok_or("there is no such value")
     })
 }
@@ -396,6 +404,27 @@ fn misused(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     Failure { styled: Some(error.render().ansi().to_string()), ..Failure::new(Kind::Usage, message) }
+}
+
+/// What to replay.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Only events that were recorded with `trace.payload: full` can be replayed. Programs of hooks run in a box that only\n\
+    reads, without a network. Hooks that ask servers are not run; their part in a verdict is what it was.\n\
+    Exit codes: 0 nothing differs, or nothing could be replayed, 1 something differs, 3 the hooks cannot be read."
+)]
+pub(crate) struct ReplayArguments {
+    /// The `traceId` of one event, its beginning, or its end; without it, all events that the options leave
+    #[arg(conflicts_with_all = ["event", "hook", "status", "session", "blocked", "since", "until"])]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) filters: TraceFilters,
+    /// Hooks of this file or folder in place of all hooks that stand in files
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to explain.

@@ -133,10 +133,20 @@ fn read_line() -> Option<String> {
 pub(crate) fn confirm(question: &str, what: &str) -> Result<(), Failure> {
     match choose(question, YES, &|| false) {
         Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Kind::Usage, format!("{what} stays, because you did not say yes"))),
-        Chosen::Nobody => Err(Failure::new(Kind::Usage, format!("{what} stays: there is no terminal to ask on"))
-            .hint("`--yes` removes it without asking")),
+        Chosen::No => Err(not_removed(what)),
+        Chosen::Nobody => Err(not_asked(what)),
     }
+}
+
+/// A person did not want something removed.
+pub(crate) fn not_removed(what: &str) -> Failure {
+    Failure::new(Kind::Usage, format!("{what} stays, because you did not say yes"))
+}
+
+/// Nobody could be asked whether something is to be removed.
+pub(crate) fn not_asked(what: &str) -> Failure {
+    let message = format!("{what} stays: there is no terminal to ask on");
+    Failure::new(Kind::Usage, message).hint("`--yes` removes it without asking")
 }
 
 /// Asks for something that nobody else should see on the screen. However it ends, the terminal is as it was.

@@ -21,6 +21,7 @@ pub(crate) mod hook;
 mod man;
 pub(crate) mod mcp;
 mod model;
+mod replay;
 pub(crate) mod review;
 mod run;
 mod schema;
@@ -45,6 +46,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Schema(arguments) => schema::run(&arguments, context, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Explain(arguments) => explain::run(&arguments, context, output),
+        Command::Replay(arguments) => replay::run(&arguments, context, output),
         Command::Trace(arguments) => trace::run(&arguments, context, output),
         Command::Ext { command } => ext::run_command(command, context, output),
         Command::Skill { command } => skill::run_command(command, context, output),

@@ -6,7 +6,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, trace};
+use ollm_engine::trace::{Payload, Recorder};
+use ollm_engine::{Engine, Environment};
 use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_store::{Bounds, RotatingLog};
@@ -48,12 +49,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     // What has just been written is not remembered.
     std::thread::sleep(Duration::from_millis(2_500));
     engine.dispatch(&event);
+    let recorder = Recorder { environment: engine.environment(), binary: "1.0.0", off: None, payload: Payload::Short };
     let log = RotatingLog::new(folder.path().join("trace"), "trace.jsonl", Bounds { file: 4 << 20, files: 4 });
     for _ in 0..rounds {
         match part.as_str() {
             "check" => drop(engine.trusted(&hook).map_err(|refusal| format!("{refusal:?}"))?),
             "dispatch" if engine.dispatch(&event).continues() => {}
-            "record" => log.append(&trace::record(&event, &outcome, engine.environment(), "1.0.0", None))?,
+            "record" => log.append(&recorder.record(&event, &outcome))?,
             other => return Err(format!("`{other}` cannot be done").into()),
         }
     }

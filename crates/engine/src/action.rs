@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use ollm_process::{Job, Limits};
 use ollm_protocol::dialect::Addressee;
-use ollm_protocol::{Action, Answer, Dialect, End, Event, EventKind, Hook, Output, Verdict, scope};
+use ollm_protocol::{Action, Answer, Dialect, End, Event, EventKind, Hook, Output, Verdict};
 use ollm_trust::Trusted;
 use serde_json::Value;
 
 use crate::environment::Environment;
-use crate::template::TemplateWarning;
+use crate::template::{self, TemplateWarning};
 
 mod ask_agent;
 mod builtin;
@@ -196,7 +196,7 @@ impl ActionContext<'_> {
 
     /// What templates can name; it copies the event.
     fn scope(&self) -> Value {
-        scope(self.event)
+        template::scope(self.event)
     }
 
     /// A process for the program of the hook, yet without arguments; why it cannot be started otherwise.

@@ -163,6 +163,12 @@ impl Engine {
         &self.environment
     }
 
+    /// From now on programs of hooks change nothing and reach nobody: each runs in a box that only reads. Where the kernel has
+    /// no such box, the hook fails.
+    pub fn only_read(&mut self) {
+        self.environment.read_only = true;
+    }
+
     /// The processes of this engine.
     pub fn children(&self) -> &Children {
         &self.children

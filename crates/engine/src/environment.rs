@@ -34,6 +34,8 @@ pub struct Environment {
     pub network: ollm_net::Network,
     /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
     pub background: Option<Launcher>,
+    /// Whether programs of hooks may change nothing and reach nobody: each runs in a box that only reads.
+    pub read_only: bool,
     /// Further values that must never be shown, among them what the servers of others were given.
     pub hidden: Hidden,
 }

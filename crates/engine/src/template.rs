@@ -7,10 +7,12 @@
 //! as it stands, with a [`TemplateWarning`]. Strings render raw, null renders empty, all else as compact JSON. An unknown
 //! variable renders empty, with a warning.
 
+mod call;
 mod error;
 mod shell;
 mod value;
 
+pub(crate) use call::scope;
 pub use error::{TemplateError, TemplateWarning};
 pub use shell::{Bound, ShellTemplate};
 

@@ -2,14 +2,16 @@
 //!
 //! ```
 //! use std::time::SystemTime;
-//! use ollm_engine::{Engine, Environment, trace};
+//! use ollm_engine::{Engine, Environment};
+//! use ollm_engine::trace::{Payload, Recorder};
 //! use ollm_trust::Trust;
 //! use ollm_protocol::{Event, EventKind};
 //!
 //! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());
 //! let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
 //! let outcome = engine.dispatch(&event);
-//! let line = trace::record(&event, &outcome, engine.environment(), "1.0.0", None);
+//! let recorder = Recorder { environment: engine.environment(), binary: "1.0.0", off: None, payload: Payload::Short };
+//! let line = recorder.record(&event, &outcome);
 //! let record: serde_json::Value = serde_json::from_str(&line)?;
 //! assert_eq!(record["traceId"], outcome.trace_id);
 //! assert_eq!(record["subject"], "shell");
@@ -34,8 +36,10 @@ use line::Line;
 
 /// The version of a record's form.
 pub const VERSION: u64 = 1;
-/// No record is longer, in bytes.
+/// No record is longer, in bytes, beside the whole data of its event.
 pub const LONGEST: usize = 64 << 10;
+/// Longer data of an event is not kept as a whole, in bytes of JSON.
+pub const PAYLOAD: usize = 60 << 10;
 
 /// The bounds of a record's parts, in bytes of JSON; together they stay well below [`LONGEST`].
 const PLAN: usize = 8 << 10;
@@ -49,19 +53,65 @@ const TEXT: usize = 1 << 10;
 /// More warnings of one hook are not written down.
 const WARNINGS: usize = 4;
 
-/// The record of a dispatch, as one line of JSON without a line end.
-///
-/// The secrets that are hidden are those of the environment, and what the hooks at hand declare in `env` and `passEnv`;
-/// texts are cut, and lists end, where the record would grow too long, each time with a note. `binary` is the version of
-/// the program that writes it, `off` what is off that would stand in the way of something, in one line.
-pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binary: &str, off: Option<&str>) -> String {
-    let planned = outcome.plan.iter().flatten();
-    let concerned = planned.chain(outcome.skipped.iter().map(|skip| &skip.hook));
-    let redactor = redactor(concerned.map(Arc::as_ref), environment);
-    let mut line = Line::new(&redactor);
-    line.object(|line| {
-        head(line, event, outcome, environment, binary);
-        if let Some(off) = off {
+/// How much of an event's data a record has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Payload {
+    /// Shortened, for people.
+    #[default]
+    Short,
+    /// Beside that all of it, where it is not too long: the event can be passed through hooks again.
+    Whole,
+}
+
+/// Makes records.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorder<'a> {
+    /// Its secrets are hidden.
+    pub environment: &'a Environment,
+    /// The version of the program that writes the records.
+    pub binary: &'a str,
+    /// What is off that would stand in the way of something, in one line.
+    pub off: Option<&'a str>,
+    /// How much of an event's data is kept.
+    pub payload: Payload,
+}
+
+impl Recorder<'_> {
+    /// The record of a dispatch, as one line of JSON without a line end.
+    ///
+    /// The secrets that are hidden are those of the environment, and what the hooks at hand declare in `env` and `passEnv`;
+    /// texts are cut, and lists end, where the record would grow too long, each time with a note.
+    pub fn record(&self, event: &Event, outcome: &Outcome) -> String {
+        let planned = outcome.plan.iter().flatten();
+        let concerned = planned.chain(outcome.skipped.iter().map(|skip| &skip.hook));
+        let redactor = redactor(concerned.map(Arc::as_ref), self.environment);
+        let mut line = Line::new(&redactor);
+        line.object(|line| {
+            self.head(line, event, outcome);
+            line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
+            line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
+            line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));
+            verdict(line.key("verdict"), outcome);
+            line.key("durationMs").plain(millis(outcome.duration));
+            line.key("data").data(&event.data, DATA);
+            if self.payload == Payload::Whole {
+                line.payload(&event.data, PAYLOAD);
+            }
+        });
+        line.finish()
+    }
+
+    fn head(&self, line: &mut Line<'_>, event: &Event, outcome: &Outcome) {
+        line.key("version").plain(VERSION);
+        line.key("traceId").text(&outcome.trace_id, NAME);
+        line.key("time").text(&iso(outcome.time), NAME);
+        line.key("binary").text(self.binary, NAME);
+        line.key("event").text(event.kind.name(), NAME);
+        line.key("session").optional(event.session_id(), NAME);
+        line.key("subject").optional(event.subject(), NAME);
+        let cwd = event.text("cwd").map_or_else(|| self.environment.cwd.to_string_lossy(), Into::into);
+        line.key("cwd").text(&cwd, TEXT);
+        if let Some(off) = self.off {
             line.key("off").text(off, TEXT);
         }
         if let Some(why) = &outcome.unheard {
@@ -73,14 +123,7 @@ pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binar
         if let Some(earlier) = &outcome.answered_by {
             line.key("answeredBy").text(earlier, NAME);
         }
-        line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
-        line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
-        line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));
-        verdict(line.key("verdict"), outcome);
-        line.key("durationMs").plain(millis(outcome.duration));
-        line.key("data").data(&event.data, DATA);
-    });
-    line.finish()
+    }
 }
 
 /// What came of a hook that nobody waited for, as one line of JSON without a line end; it belongs to the record with the
@@ -109,18 +152,6 @@ pub fn late(done: &Done, time: SystemTime, binary: &str) -> String {
 /// A time as ISO 8601, to the millisecond; the epoch for times beyond the calendar.
 pub fn iso(time: SystemTime) -> String {
     format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
-}
-
-fn head(line: &mut Line<'_>, event: &Event, outcome: &Outcome, environment: &Environment, binary: &str) {
-    line.key("version").plain(VERSION);
-    line.key("traceId").text(&outcome.trace_id, NAME);
-    line.key("time").text(&iso(outcome.time), NAME);
-    line.key("binary").text(binary, NAME);
-    line.key("event").text(event.kind.name(), NAME);
-    line.key("session").optional(event.session_id(), NAME);
-    line.key("subject").optional(event.subject(), NAME);
-    let cwd = event.text("cwd").map_or_else(|| environment.cwd.to_string_lossy(), Into::into);
-    line.key("cwd").text(&cwd, TEXT);
 }
 
 fn skip(line: &mut Line<'_>, skip: &Skip) {

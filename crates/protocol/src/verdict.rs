@@ -36,6 +36,11 @@ impl Flow {
         }
     }
 
+    /// The flow with this name.
+    pub fn from_name(name: &str) -> Option<Flow> {
+        Flow::ALL.into_iter().find(|flow| flow.name() == name)
+    }
+
     /// Whether the operation goes on without asking anybody.
     pub fn continues(self) -> bool {
         self < Flow::Ask

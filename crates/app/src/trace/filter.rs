@@ -19,6 +19,8 @@ pub struct TraceFilter {
     pub blocked: bool,
     /// Only events since this time, in ISO 8601 as records have it.
     pub since: Option<String>,
+    /// Only events until this time, likewise.
+    pub until: Option<String>,
 }
 
 impl TraceFilter {
@@ -29,6 +31,7 @@ impl TraceFilter {
             && self.status.is_none_or(|status| has_status(record, status))
             && self.session.as_ref().is_none_or(|session| record.text("session") == session)
             && (!self.blocked || !record.continues())
+            && self.until.as_ref().is_none_or(|until| record.text("time") <= until.as_str())
             && !self.is_before(record)
     }
 

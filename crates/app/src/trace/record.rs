@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use ollm_engine::trace::VERSION;
+use ollm_protocol::{Event, EventKind};
 use ollm_store::{FileError, Lines, RotatingLog, escape_for_json};
 use serde_json::Value;
 
@@ -104,6 +105,22 @@ impl Record {
     /// Whether the operation went on.
     pub fn continues(&self) -> bool {
         self.verdict("continue") == &Value::Bool(true)
+    }
+
+    /// The event as it was, where its data was kept as a whole; why it cannot be had otherwise.
+    pub fn event(&self) -> Result<Event, String> {
+        let name = self.text("event");
+        let kind = EventKind::from_name(name).ok_or_else(|| format!("this version knows no event `{name}`"))?;
+        match (self.value.get("payload"), self.value.get("payloadMissing")) {
+            (Some(Value::Object(data)), _) => Ok(Event { kind, data: data.clone() }),
+            (_, Some(why)) => Err(why.as_str().unwrap_or_default().to_owned()),
+            _ => Err("its data was not kept as a whole; `trace.payload: full` keeps it".to_owned()),
+        }
+    }
+
+    /// Whether secrets are missing in the event.
+    pub fn is_redacted(&self) -> bool {
+        self.value.get("payloadRedacted") == Some(&Value::Bool(true))
     }
 
     /// Whether a hook of this id or name ran, or was to run, or was skipped.

@@ -224,6 +224,9 @@ pub const KEYS: &[Key] = &[
     key("trace.maxFiles", Kind::Count(1, 1000), "4", "How many files of records are kept.")
         .variable("OLLM_TRACE_MAX_FILES")
         .guarded(),
+    key("trace.payload", Kind::Choice(&["short", "full"]), "\"short\"", "How much of an event's data its record has. `short`: as much as people read. `full`: all of it up to 60 KiB, without secrets, so that the event can be replayed.")
+        .variable("OLLM_TRACE_PAYLOAD")
+        .project(Project::Only("\"short\"", "a project cannot have more kept of what you do")),
     key("log.level", LEVEL, "\"warn\"", "What the log file holds: nothing, failures, or all that was told.")
         .variable("OLLM_LOG_LEVEL")
         .older_variable("OLLM_LOG", LEVEL)

@@ -109,6 +109,8 @@ pub struct TraceSettings {
     pub max_size: u64,
     /// How many files are kept.
     pub max_files: u64,
+    /// Whether the data of events is kept as a whole.
+    pub whole_payload: bool,
 }
 
 /// What applies to the log file.
@@ -235,6 +237,7 @@ impl Config {
             format: self.text("trace.format"),
             max_size: self.value("trace.maxSize").as_u64().unwrap_or_default(),
             max_files: self.value("trace.maxFiles").as_u64().unwrap_or_default(),
+            whole_payload: self.text("trace.payload") == "full",
         }
     }
 

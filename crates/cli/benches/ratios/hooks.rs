@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, trace};
+use ollm_engine::trace::{Payload, Recorder};
+use ollm_engine::{Engine, Environment};
 use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
@@ -55,7 +56,9 @@ impl Lab {
                 target: 0.05,
                 floor: Box::new(move || assert!(traced.dispatch(&fourth).continues())),
                 run: Box::new(move || {
-                    trail.append(&trace::record(&fifth, &outcome, recorded.environment(), "1.0.0", None)).unwrap();
+                    let environment = recorded.environment();
+                    let recorder = Recorder { environment, binary: "1.0.0", off: None, payload: Payload::Short };
+                    trail.append(&recorder.record(&fifth, &outcome)).unwrap();
                 }),
             },
             Case {

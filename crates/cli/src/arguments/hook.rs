@@ -46,7 +46,7 @@ pub(crate) enum HookCommand {
     Add(Box<AddArguments>),
     /// Change a hook where it is declared, key by key or in your editor
     Edit(EditArguments),
-    /// Remove hooks from the files that declare them; their scripts stay
+    /// Remove hooks from the files that declare them, and if you like their scripts and golden cases
     Remove(RemoveArguments),
     /// Turn a file of one hook from when/then into the modern form, or back
     Convert(ConvertArguments),
@@ -137,6 +137,9 @@ pub(crate) struct RemoveArguments {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
+    /// Remove also the scripts and golden cases that no other hook needs
+    #[arg(long)]
+    pub(crate) with_files: bool,
 }
 
 #[derive(Debug, Args)]
@@ -184,12 +187,30 @@ pub(crate) struct SwitchArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "In patterns `*` stands for any text and `?` for one character. The words of a pattern of commands must stand in one\ncommand, in this order; a pattern of files fits in any folder. Options with patterns may be given several times."
+)]
 pub(crate) struct NewArguments {
     /// The hook's name
     pub(crate) name: String,
-    /// What it is for
-    #[arg(long = "for", value_name = "PURPOSE", value_parser = purposes(), default_value = "validation")]
-    pub(crate) purpose: Purpose,
+    /// What it is for, where no other option says it [default: validation]
+    #[arg(long = "for", value_name = "PURPOSE", value_parser = purposes(), group = "intent")]
+    pub(crate) purpose: Option<Purpose>,
+    /// Refuse calls that read, write or name such files, as in '*.env'
+    #[arg(long, value_name = "PATTERN", group = "intent")]
+    pub(crate) deny_files: Vec<String>,
+    /// Refuse such commands, as in 'git push --force*'
+    #[arg(long, value_name = "PATTERN", group = "intent")]
+    pub(crate) deny_commands: Vec<String>,
+    /// Have a person decide about such commands, as in 'npm publish*'
+    #[arg(long, value_name = "PATTERN", group = "intent")]
+    pub(crate) ask_before: Vec<String>,
+    /// Keep a log of tool calls
+    #[arg(long, group = "intent")]
+    pub(crate) log: bool,
+    /// Tell the agent what this file of the project says, before it begins
+    #[arg(long, value_name = "FILE", group = "intent")]
+    pub(crate) context_from: Option<String>,
     /// What it is written in
     #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_parser = languages(), default_value = "python")]
     pub(crate) language: Language,
@@ -211,11 +232,14 @@ pub(crate) struct TestArguments {
     #[arg(required_unless_present = "all")]
     pub(crate) id: Option<String>,
     /// Run golden cases: those of the hook, or of all hooks
-    #[arg(long, conflicts_with_all = ["event", "data"])]
+    #[arg(long, conflicts_with_all = ["event", "data", "from_trace"])]
     pub(crate) all: bool,
     /// The event to try it on, in any dialect's spelling; without it, a sample of the hook's first event
     #[arg(long, value_name = "EVENT")]
     pub(crate) event: Option<String>,
+    /// Try it on a recorded event: a `traceId`, its beginning, or its end; needs `trace.payload: full`
+    #[arg(long, value_name = "TRACE-ID", conflicts_with = "event")]
+    pub(crate) from_trace: Option<String>,
     /// Data of the event as JSON, in place of what the sample has
     #[arg(long, value_name = "JSON")]
     pub(crate) data: Option<String>,

@@ -96,6 +96,9 @@ pub(crate) struct TraceFilters {
     /// Only events of the last so many seconds, minutes, hours or days, as in 30s, 10m, 2h, 1d
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
+    /// Only events that are at least so old, likewise
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
 }
 
 /// How to show events.

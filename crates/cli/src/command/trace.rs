@@ -155,8 +155,17 @@ fn show(id: &str, format: Option<Format>, kept: &Kept<'_>, output: &mut Output) 
     print(&record, format.unwrap_or_else(|| kept.format()), output)
 }
 
+/// The records that are wanted, the oldest first.
+pub(super) fn chosen(
+    filters: &TraceFilters,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<Vec<Record>, Failure> {
+    Ok(Kept::find(context).newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default())
+}
+
 /// The one record that an id, or a part of one, stands for.
-pub(super) fn named(id: &str, context: &AppContext, output: &mut Output) -> Result<Record, Failure> {
+pub(crate) fn named(id: &str, context: &AppContext, output: &mut Output) -> Result<Record, Failure> {
     one(id, &Kept::find(context), output)
 }
 
@@ -238,17 +247,24 @@ fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Fai
 
 /// What was asked for, understood.
 fn wanted(filters: &TraceFilters) -> Result<TraceFilter, Failure> {
-    let since = filters.since.as_deref().map(|text| moment(text).ok_or(text)).transpose();
     Ok(TraceFilter {
         event: filters.event.as_deref().map(event_named).transpose()?,
         hook: filters.hook.clone(),
         status: filters.status.map(crate::arguments::trace::TraceStatus::name),
         session: filters.session.clone(),
         blocked: filters.blocked,
-        since: since.map_err(|text| {
-            Failure::usage(format!("--since {text}: not a length of time")).hint("write 30s, 10m, 2h or 1d")
-        })?,
+        since: so_long_ago("--since", filters.since.as_deref())?,
+        until: so_long_ago("--until", filters.until.as_deref())?,
     })
+}
+
+fn so_long_ago(option: &str, text: Option<&str>) -> Result<Option<String>, Failure> {
+    text.map(|text| {
+        moment(text).ok_or_else(|| {
+            Failure::usage(format!("{option} {text}: not a length of time")).hint("write 30s, 10m, 2h or 1d")
+        })
+    })
+    .transpose()
 }
 
 /// So long ago.

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::lab::{Lab, shell_event};
+use crate::terminal::on_a_terminal;
 
 const REFUSE: &str = "printf '{\"continue\": false, \"systemMessage\": \"no\"}'\n";
 
@@ -116,7 +117,7 @@ fn nothing_is_removed_where_nobody_can_be_asked() {
     let ran = lab.run(&["hook", "remove", "guard"]);
     assert_eq!(ran.code, 64);
     let told = "ollm: user:guard.json:before_tool:guard stays: there is no terminal to ask on\n  \
-                hint: `--yes` removes it without asking\n";
+                hint: `--yes` removes it without asking\n  hint: `--with-files` removes its own files, too\n";
     assert_eq!(ran.stderr, told);
     assert!(lab.home.join(".ollm/hooks/guard.json").exists());
 }
@@ -279,4 +280,47 @@ fn a_file_that_is_not_there_cannot_be_converted() {
         let ran = Lab::new().run(&[&["hook", "convert", "missing.yaml"], more].concat());
         assert_eq!((ran.code, ran.stderr.contains("No such file")), (5, true), "{ran:?}");
     }
+}
+
+#[test]
+fn a_script_keeps_the_interpreter_that_its_first_line_names() {
+    for (file, first, command, args) in [
+        ("a.sh", "#!/bin/bash -e\n", "/bin/bash", json!(["-e", "a.sh"])),
+        ("b.py", "#!/usr/bin/env -S python -u\n", "python", json!(["-u", "b.py"])),
+        ("f", "#!/usr/bin/env env\n", "/usr/bin/env", json!(["f"])),
+        ("c", "#!/usr/bin/env node\n", "node", json!(["c"])),
+        ("d.sh", "echo no first line\n", "sh", json!(["d.sh"])),
+        ("e.py", "#!relative/python\n", "python3", json!(["e.py"])),
+    ] {
+        let lab = Lab::new().set("PATH", "/usr/bin:/bin");
+        lab.user(file, first);
+        let ran = lab.run(&["hook", "add", "before_tool", file, "--name", "mine"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let declared: Value = serde_json::from_str(&read(&lab, "mine.json")).unwrap();
+        let entry = &declared["hooks"]["before_tool"][0];
+        assert_eq!((&entry["command"], &entry["args"]), (&json!(command), &args), "{file}");
+    }
+}
+
+#[test]
+fn a_removed_hook_takes_its_own_files_along_where_a_person_wants_it() {
+    let own = ["mine.py", "cases/mine", "cases/mine.event.json"];
+    let left = |lab: &Lab| own.map(|path| lab.home.join(".ollm/hooks").join(path).exists());
+    for (answer, arguments, files) in [
+        ("y\\n", &["hook", "remove", "mine"][..], [true; 3]),
+        ("w\\n", &["hook", "remove", "mine"], [false; 3]),
+        ("y\\n", &["hook", "remove", "mine", "--with-files"], [false; 3]),
+    ] {
+        let lab = Lab::new();
+        lab.run(&["hook", "new", "mine"]);
+        let ran = on_a_terminal(&lab, answer, arguments);
+        assert_eq!((ran.code, left(&lab)), (0, files), "{ran:?}");
+    }
+    let lab = Lab::new();
+    lab.run(&["hook", "new", "mine"]);
+    assert_eq!(lab.run(&["hook", "remove", "mine"]).code, 64, "nobody can be asked");
+    let shared = r#"{"hooks": {"before_tool": [{"name": "twin", "command": "python3", "args": ["mine.py"]}]}}"#;
+    lab.user("twin.json", shared);
+    insta::assert_snapshot!(lab.screen(&lab.run(&["hook", "remove", "mine", "--yes", "--with-files"])));
+    assert_eq!(left(&lab), [true, false, false], "another hook needs the script");
 }

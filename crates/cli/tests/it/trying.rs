@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ fn scaffold(language: &str, build: impl Fn(&Lab, &str)) {
     let ran = lab.run(&["hook", "test", "--all", "--json"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let passed = ran.answer().as_array().unwrap().iter().filter(|case| case["passed"] == true).count();
-    assert_eq!(passed, 4, "{ran:?}");
+    assert_eq!(passed, 6, "{ran:?}");
 }
 
 #[test]
@@ -42,20 +43,122 @@ fn scaffolds_in_node_work_as_they_are() {
 }
 
 #[test]
+fn scaffolds_in_bash_work_as_they_are() {
+    scaffold("bash", |_, _| ());
+}
+
+#[test]
 fn scaffolds_in_rust_work_once_they_are_built() {
     let shared = tempfile::tempdir().unwrap();
-    scaffold("rust", |lab, name| {
-        let folder = lab.home.join(".ollm/hooks").join(name);
-        let manifest = folder.join("Cargo.toml");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]).arg(manifest);
-        // Their dependencies are built once.
-        cargo.arg("--target-dir").arg(shared.path());
-        assert!(cargo.status().unwrap().success());
-        let target = folder.join("target/release");
-        fs::create_dir_all(&target).unwrap();
-        fs::copy(shared.path().join("release").join(name), target.join(name)).unwrap();
-    });
+    scaffold("rust", |lab, name| build(lab, name, shared.path()));
+}
+
+/// Builds a scaffold in Rust; their dependencies are built once.
+fn build(lab: &Lab, name: &str, shared: &Path) {
+    let folder = lab.home.join(".ollm/hooks").join(name);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(shared);
+    assert!(cargo.status().unwrap().success());
+    let target = folder.join("target/release");
+    fs::create_dir_all(&target).unwrap();
+    fs::copy(shared.join("release").join(name), target.join(name)).unwrap();
+}
+
+/// Hooks by intent in a language: their golden cases pass, and odd calls get the answer they should.
+fn by_intent(language: &str, build: impl Fn(&Lab, &str)) {
+    let lab = Lab::new();
+    lab.write("project/NOTES.md", "say \"hi\" \\ to\tall\nand $(touch pwned) go\n");
+    for (name, options) in [
+        ("files", &["--deny-files", "*.env", "--deny-files", "~/.ssh/**", "--deny-files", "it's \"odd\".txt"][..]),
+        ("commands", &["--deny-commands", "git push --force*", "--deny-commands", "say 'it' $x"]),
+        ("ask", &["--ask-before", "npm publish"]),
+        ("log", &["--log"]),
+        ("notes", &["--context-from", "NOTES.md"]),
+    ] {
+        let ran = lab.run(&[&["hook", "new", name, "--in", language], options].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        build(&lab, name);
+    }
+    let ran = lab.run(&["hook", "test", "--all"]);
+    assert_eq!((ran.code, ran.stdout.contains("14 passed, 0 failed")), (0, true), "{ran:?}");
+    let call = |tool: &str, args: Value| {
+        let ran = lab.event(json!({"event": "before_tool", "data": {"tool_name": tool, "args": args}}).to_string());
+        ran.answer()["flow"].as_str().unwrap().to_owned()
+    };
+    let shell = |command: &str| call("shell", json!({ "command": command }));
+    for command in [
+        "git -C x push origin --force-with-lease",
+        "cd x\n/usr/bin/git push \\\n --force",
+        "echo $(git push --force)",
+        "git push -o 'a;b' \"--force\"",
+        "sudo sh -c 'git push --force'",
+        "cat sub/.ENV",
+        "cp --from=a.env x",
+        "say \\'it\\' '$x'",
+        "head ~/.ssh/id_rsa",
+        "cat 'it'\\''s \"odd\".txt'",
+    ] {
+        assert_eq!(shell(command), "block", "{language}: {command}");
+    }
+    for command in ["git push", "git commit -m 'git push --force'", "cat environment *", "ls .env.example", "say it x"]
+    {
+        assert_eq!(shell(command), "no_opinion", "{language}: {command}");
+    }
+    assert_eq!(shell("cd a; npm publish --tag x"), "ask", "{language}");
+    assert_eq!(call("Read", json!({"file_path": "a\nb/*.env"})), "block", "{language}");
+    assert_eq!(call("edit", json!({"filePath": "x", "newString": ".env"})), "no_opinion", "{language}");
+    assert_eq!(
+        shell(&format!("echo {}", "x".repeat(200_000))),
+        "block",
+        "{language}: what cannot be looked at is refused"
+    );
+    let told = lab.run(&["hook", "run", "before_agent", "--data", r#"{"prompt": "x"}"#]).answer();
+    let notes = told["systemMessage"].as_str().unwrap();
+    assert_eq!(notes.trim_end(), "say \"hi\" \\ to\tall\nand $(touch pwned) go", "{language}");
+    assert!(!lab.project.join("pwned").exists());
+    lab.run(&["hook", "run", "after_tool", "--data", r#"{"tool_name": "x\"y"}"#]);
+    let log = fs::read_to_string(lab.home.join(".local/state/ollm-hooks/log.log")).unwrap();
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{language}: {log}");
+}
+
+#[test]
+fn a_hook_by_intent_in_sh_does_what_it_says() {
+    by_intent("sh", |_, _| ());
+}
+
+#[test]
+fn a_hook_by_intent_in_bash_does_what_it_says() {
+    by_intent("bash", |_, _| ());
+}
+
+#[test]
+fn a_hook_by_intent_in_python_does_what_it_says() {
+    by_intent("python", |_, _| ());
+}
+
+#[test]
+fn a_hook_by_intent_in_node_does_what_it_says() {
+    by_intent("node", |_, _| ());
+}
+
+#[test]
+fn a_hook_by_intent_in_rust_does_what_it_says() {
+    let shared = tempfile::tempdir().unwrap();
+    by_intent("rust", |lab, name| build(lab, name, shared.path()));
+}
+
+#[test]
+fn a_hook_by_intent_is_shown_with_what_to_do_next() {
+    let lab = Lab::new();
+    let made = lab.run(&["hook", "new", "no-env", "--deny-files", "*.env", "--in", "sh"]);
+    let script = fs::read_to_string(lab.home.join(".ollm/hooks/no-env.sh")).unwrap();
+    let declared = fs::read_to_string(lab.home.join(".ollm/hooks/no-env.json")).unwrap();
+    insta::assert_snapshot!(format!("{}{declared}{script}", lab.screen(&made)));
+    let wrong = lab.run(&["hook", "new", "braces", "--deny-files", "*.{env,pem}"]);
+    assert_eq!((wrong.code, wrong.stderr.contains("give the option once for each pattern")), (64, true), "{wrong:?}");
+    let both = lab.run(&["hook", "new", "both", "--log", "--deny-files", "*.env"]);
+    assert_eq!(both.code, 64, "{both:?}");
 }
 
 #[test]

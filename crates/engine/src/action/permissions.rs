@@ -1,4 +1,5 @@
-//! The box of a hook that declares `permissions`: what its program may read, write and reach.
+//! The box of a hook that declares `permissions`, or of all hooks where nothing may be changed: what its program may read,
+//! write and reach.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +15,20 @@ const SYSTEM: &[&str] =
 /// What every program writes to.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm"];
 
-/// The job in its box; as it is where the hook declares no permissions.
+/// The job in its box; as it is where there is no need for one.
 pub(super) fn held(context: &ActionContext<'_>, mut job: Job) -> Result<Job, String> {
-    let hook = context.hook();
-    let Some(permissions) = &hook.spec.permissions else { return Ok(job) };
+    let (hook, read_only) = (context.hook(), context.environment.read_only);
+    let declared = hook.spec.permissions.as_ref();
+    if declared.is_none() && !read_only {
+        return Ok(job);
+    }
     if hook.detached(context.event.kind) {
         return Err("an async hook cannot be held to `permissions`; set `async` to false".to_owned());
     }
-    let rules = rules(permissions, context, &job);
+    let mut rules = declared.map(|permissions| rules(permissions, context, &job)).unwrap_or_default();
+    if read_only {
+        rules = only_reading(rules, context);
+    }
     let made = ProcessBox::new(BoxMeans::Landlock, &rules)
         .map_err(|error| format!("it cannot be held to its `permissions`: {error}"))?;
     if let Some(temporary) = made.temporary() {
@@ -31,9 +38,23 @@ pub(super) fn held(context: &ActionContext<'_>, mut job: Job) -> Result<Job, Str
     Ok(job)
 }
 
+/// The same rules, with nothing to write but a temporary folder, and without a network.
+fn only_reading(rules: BoxRules, context: &ActionContext<'_>) -> BoxRules {
+    BoxRules {
+        writable: Some(DEVICES.iter().map(PathBuf::from).collect()),
+        temporary: Some(temporary(context)),
+        network: BoxNetwork::Closed,
+        ..rules
+    }
+}
+
+fn temporary(context: &ActionContext<'_>) -> PathBuf {
+    context.environment.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from)
+}
+
 fn rules(permissions: &PermissionsSpec, context: &ActionContext<'_>, job: &Job) -> BoxRules {
     let environment = context.environment;
-    let temporary = environment.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from);
+    let temporary = temporary(context);
     let project = environment.project.clone().unwrap_or_else(|| environment.cwd.clone());
     let named = |paths: &[String]| -> Vec<PathBuf> {
         let place = |path: &String| match (path.strip_prefix("~/"), &environment.home) {

@@ -14,6 +14,8 @@ use super::NAME;
 const SHORT: usize = 4 << 10;
 /// The longest text of an event's data that is shown, in bytes of JSON.
 const VALUE: usize = 1 << 10;
+/// Stands for a text whose key looks like a secret.
+const REDACTED: &str = "[redacted]";
 /// Data that is nested deeper is not written down.
 const DEEPEST: usize = 12;
 
@@ -111,6 +113,22 @@ impl<'a> Line<'a> {
         self.map(data, end, DEEPEST);
     }
 
+    /// An event's data as a whole under `payload`, without secrets, and whether there were any; why it is not there where it
+    /// would be too long.
+    pub(super) fn payload(&mut self, data: &Map<String, Value>, most: usize) {
+        let before = self.json.len();
+        let redactor = self.redactor;
+        let mut value = Value::Object(data.clone());
+        let hidden = hide(&mut value, redactor);
+        self.key("payload").json.push_str(&escape_for_json(&value.to_string()));
+        if self.json.len() - before > most {
+            self.json.truncate(before);
+            self.key("payloadMissing").text("its data is too long to be kept as a whole", NAME);
+        } else if hidden {
+            self.key("payloadRedacted").plain(true);
+        }
+    }
+
     fn map(&mut self, map: &Map<String, Value>, end: usize, depth: usize) {
         self.begin();
         self.json.push('{');
@@ -122,7 +140,7 @@ impl<'a> Line<'a> {
             self.text(key, NAME);
             self.json.push(':');
             match value {
-                value if looks_secret(key) && holds_text(value) => self.text("[redacted]", NAME),
+                value if looks_secret(key) && holds_text(value) => self.text(REDACTED, NAME),
                 _ => self.value(value, end, depth),
             }
         }
@@ -171,6 +189,39 @@ impl<'a> Line<'a> {
             self.json.push(',');
         }
     }
+}
+
+/// Hides secrets in a value; whether there were any.
+fn hide(value: &mut Value, redactor: &Redactor) -> bool {
+    let text = match value {
+        Value::String(text) => redactor.redact_str(text).into_owned(),
+        Value::Number(number) => match redactor.redact_str(&number.to_string()) {
+            Cow::Borrowed(_) => return false,
+            Cow::Owned(hidden) => hidden,
+        },
+        Value::Array(items) => return items.iter_mut().fold(false, |hidden, item| hide(item, redactor) || hidden),
+        Value::Object(map) => return hide_in(map, redactor),
+        Value::Null | Value::Bool(_) => return false,
+    };
+    let hidden = value.as_str() != Some(&text);
+    *value = text.into();
+    hidden
+}
+
+/// A key may be a secret as well as what stands under it.
+fn hide_in(map: &mut Map<String, Value>, redactor: &Redactor) -> bool {
+    let mut hidden = false;
+    for (key, mut value) in std::mem::take(map) {
+        if looks_secret(&key) && holds_text(&value) {
+            (value, hidden) = (REDACTED.into(), true);
+        } else {
+            hidden |= hide(&mut value, redactor);
+        }
+        let clean = redactor.redact_str(&key).into_owned();
+        hidden |= clean != key;
+        map.insert(clean, value);
+    }
+    hidden
 }
 
 /// Whether there is text in a value at any depth; numbers and truth values alone count something.

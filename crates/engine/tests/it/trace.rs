@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
+use ollm_engine::trace::{Payload, Recorder};
 use ollm_engine::{Outcome, trace};
 use ollm_protocol::{Event, EventKind, HookSpec, Source, Verdict};
 use proptest::prelude::*;
@@ -15,7 +16,11 @@ const GO_ON: &str = r#"echo '{"continue":true}'"#;
 
 fn line(world: &World, event: &Event) -> (String, Outcome) {
     let outcome = world.engine.dispatch(event);
-    (trace::record(event, &outcome, world.engine.environment(), "1.2.3", None), outcome)
+    (recorder(world, Payload::Short).record(event, &outcome), outcome)
+}
+
+fn recorder(world: &World, payload: Payload) -> Recorder<'_> {
+    Recorder { environment: world.engine.environment(), binary: "1.2.3", off: None, payload }
 }
 
 fn record(world: &World, event: &Event) -> Value {
@@ -191,4 +196,31 @@ proptest! {
         prop_assert_eq!(&record["event"], event.kind.name());
         prop_assert!(record["data"].is_object());
     }
+}
+
+#[test]
+fn the_data_of_an_event_is_kept_whole_only_where_that_is_wanted_and_never_with_secrets() {
+    let mut world = World::new();
+    world.add(HookSpec { env: vec![("API_TOKEN".to_owned(), "t0p-s3cret-value".to_owned())], ..sh("a", GO_ON) });
+    let long = "x".repeat(20_000);
+    let event = event_with(json!({"command": long, "note": "\u{202e}odd\n", "n": 3}));
+    let outcome = world.engine.dispatch(&event);
+    let kept = |event: &Event| -> Value {
+        let line = recorder(&world, Payload::Whole).record(event, &outcome);
+        assert!(line.len() <= trace::LONGEST + trace::PAYLOAD && !line.contains('\n'));
+        serde_json::from_str(&line).unwrap()
+    };
+    let whole = kept(&event);
+    assert_eq!((&whole["payload"], &whole["payloadRedacted"]), (&Value::Object(event.data.clone()), &Value::Null));
+    let (short, _) = line(&world, &event);
+    assert!(!short.contains("\"payload"), "{short}");
+    let secret = kept(&event_with(json!({"command": "curl -H t0p-s3cret-value", "password": "x"})));
+    assert_eq!(secret["payload"]["args"], json!({"command": "curl -H [redacted:API_TOKEN]", "password": "[redacted]"}));
+    assert_eq!(secret["payloadRedacted"], true);
+    let huge = kept(&event_with(json!({"command": "x".repeat(trace::PAYLOAD)})));
+    assert!(huge.get("payload").is_none() && huge["payloadMissing"].is_string(), "{huge}");
+}
+
+fn event_with(args: Value) -> Event {
+    Event::new(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", args)])
 }

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // Tells the agent which branch is checked out, before it begins.
 //
 // The event comes as JSON on standard input; the answer is JSON on standard output.

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!__SHELL__
 # Tells the agent which branch is checked out, before it begins.
 #
 # The event comes as JSON on standard input; the answer is JSON on standard output.

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // Keeps a log of tool calls, one event per line.
 //
 // The event comes as JSON on standard input; the answer is JSON on standard output.

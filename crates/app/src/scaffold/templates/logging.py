@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Keeps a log of tool calls, one event per line.
 
 The event comes as JSON on standard input; the answer is JSON on standard output.

@@ -17,7 +17,7 @@ pub(super) fn run(arguments: &NewExtension, context: &AppContext, output: &mut O
     check_extension_name(name)
         .map_err(|why| Failure::usage(format!("`{name}` cannot be the name of an extension")).hint(why))?;
     let folder = folder(arguments, context)?.join(name);
-    let scaffold = Scaffold { name, purpose: *purpose, language: *language };
+    let scaffold = Scaffold { name, purpose: purpose.clone(), language: *language };
     for path in write_new(&folder, &scaffold.extension())? {
         output.line(&path.display().to_string())?;
     }

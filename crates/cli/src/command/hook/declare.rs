@@ -9,19 +9,20 @@ use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
 use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
-use ollm_store::{FileError, one_line};
+use ollm_store::FileError;
 use serde_json::Value;
 
-use crate::arguments::hook::{ConvertArguments, EditArguments, FormName, RemoveArguments};
-use crate::ask::confirm;
+use crate::arguments::hook::{ConvertArguments, EditArguments, FormName};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::open;
 use crate::output::Output;
 use crate::problem;
 
 mod add;
+mod remove;
 
 pub(super) use add::run as add;
+pub(super) use remove::run as remove;
 
 /// An agent that could declare a hook of the user would have it trusted.
 fn refuse(context: &AppContext) -> Result<(), Failure> {
@@ -157,23 +158,6 @@ fn put_back(path: &Path, before: &[u8]) -> Result<PathBuf, FileError> {
         Ok::<_, FileError>(Some(before.to_vec()))
     })?;
     Ok(attempt)
-}
-
-pub(super) fn remove(arguments: &RemoveArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    refuse(context)?;
-    for id in &arguments.ids {
-        // Each removal moves what stands behind it.
-        let app = App::load(context, Positions::Always)?;
-        let hook = declared(&app, id)?;
-        let path = &hook.spec.origin.file;
-        let question = format!("Remove {} from {}?", one_line(hook.id()), path.display());
-        if !arguments.yes {
-            confirm(&question, hook.id())?;
-        }
-        edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
-        output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
-    }
-    Ok(OK)
 }
 
 pub(super) fn convert(arguments: &ConvertArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ollm_app::scaffold::{Scaffold, is_plain, write_new};
+use ollm_app::scaffold::{Purpose, Scaffold, is_plain, write_new};
 use ollm_app::{AppContext, refuse_agents};
 
 use crate::arguments::hook::NewArguments;
@@ -10,17 +10,19 @@ use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let NewArguments { name, purpose, language, event, project } = arguments;
+    let NewArguments { name, language, event, project, .. } = arguments;
     if !is_plain(name) {
         return Err(Failure::usage(format!("`{name}` cannot be the name of a hook"))
             .hint("a name has letters, digits, `-` and `_`, and begins with a letter or digit"));
     }
+    let purpose = purpose(arguments);
+    purpose.check()?;
     if !project {
         // What stands in the user's own folder needs no approval.
         refuse_agents(context, "declare hooks of the user")?;
     }
     let folder = folder(*project, context)?;
-    let scaffold = Scaffold { name, purpose: *purpose, language: *language };
+    let scaffold = Scaffold { name, purpose, language: *language };
     for path in write_new(&folder, &scaffold.hook(event.as_deref())?)? {
         output.line(&path.display().to_string())?;
     }
@@ -29,6 +31,21 @@ pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut O
     let next: Vec<String> = next.into_iter().flatten().collect();
     output.tell(&format!("try it: {}", next.join(" && ")));
     Ok(OK)
+}
+
+/// What the options say the hook is for; at most one of them is there.
+fn purpose(arguments: &NewArguments) -> Purpose {
+    let NewArguments { purpose, deny_files, deny_commands, ask_before, log, context_from, .. } = arguments;
+    let some = |patterns: &[String]| (!patterns.is_empty()).then(|| patterns.to_vec());
+    let intents = [
+        purpose.clone(),
+        some(deny_files).map(Purpose::DenyFiles),
+        some(deny_commands).map(Purpose::DenyCommands),
+        some(ask_before).map(Purpose::AskBefore),
+        log.then_some(Purpose::Logging),
+        context_from.clone().map(Purpose::ContextFrom),
+    ];
+    intents.into_iter().flatten().next().unwrap_or_else(Purpose::validation)
 }
 
 /// Where hooks of the user, or of the project, are declared.

@@ -1,6 +1,5 @@
 //! `ollm hook test`: one hook and one event, with everything that passed between them; or golden cases.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ollm_app::rehearsal::{Rehearsal, sample, sample_named};
@@ -40,7 +39,7 @@ fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) ->
     let hooks = chosen(&stage.app, arguments)?;
     match hooks.as_slice() {
         [hook] if !arguments.all => {
-            let event = event(hook, arguments, &context.cwd)?;
+            let event = event(hook, arguments, context, output)?;
             let outcome = stage.rehearse(hook, &event)?;
             exchange::show(hook, &event, &outcome, arguments.json, output)?;
             let failed = outcome.reports.iter().any(|report| matches!(report.status, Status::Failed | Status::Timeout));
@@ -59,17 +58,28 @@ fn chosen(app: &App, arguments: &TestArguments) -> Result<Vec<Arc<Hook>>, Failur
 }
 
 /// The event to try a hook on: one it is for, with what the person wants different.
-fn event(hook: &Hook, arguments: &TestArguments, folder: &Path) -> Result<Event, Failure> {
+fn event(hook: &Hook, arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<Event, Failure> {
+    let folder = &context.cwd;
     let data: Value = serde_json::from_str(arguments.data.as_deref().unwrap_or("{}"))
         .map_err(|error| Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}")))?;
-    let mut event = match &arguments.event {
-        Some(name) => {
+    let mut event = match (&arguments.event, &arguments.from_trace) {
+        (_, Some(id)) => recorded(id, context, output)?,
+        (Some(name), None) => {
             event_named(name)?;
             let unread = |error: DialectError| Failure::new(Kind::Configuration, error.to_string());
             sample_named(name, folder).map_err(unread)?
         }
-        None => sample(hook, folder),
+        (None, None) => sample(hook, folder),
     };
     event.data.extend(Event::from_loose(event.kind, data).data);
     Ok(event)
+}
+
+/// A recorded event.
+fn recorded(id: &str, context: &AppContext, output: &mut Output) -> Result<Event, Failure> {
+    let record = crate::command::trace::named(id, context, output)?;
+    if record.is_redacted() {
+        output.tell("the record is without the secrets of its event");
+    }
+    record.event().map_err(|why| Failure::new(Kind::Configuration, format!("{} cannot be tried: {why}", record.id())))
 }

@@ -174,3 +174,50 @@ fn a_hook_written_for_an_agent_finds_the_folder_where_there_is_no_project() {
     let ran = finish(command, event.to_string().as_bytes());
     assert!(ran.stdout.contains(folder.to_str().unwrap()), "{ran:?}");
 }
+
+#[test]
+fn a_call_is_judged_under_whatever_names_its_fields_have() {
+    let lab = Lab::new();
+    let args = json!({"command": "rm -rf /"});
+    let text = args.to_string();
+    for data in [
+        json!({"tool_name": "Bash", "tool_input": args}),
+        json!({"tool_name": "Bash", "toolInput": args}),
+        json!({"tool_name": "Bash", "input": args}),
+        json!({"tool_name": "shell", "args": {}, "tool_input": args}),
+        json!({"tool_name": "shell", "args": null, "tool_input": args}),
+        json!({"tool_name": "shell", "command": "rm -rf /"}),
+        json!({"tool_name": "shell", "args": text}),
+        json!({"tool_name": "shell", "args": ["rm", "-rf", "/"]}),
+        json!({"tool_name": "shell", "args": [{"command": "rm -rf /"}]}),
+    ] {
+        for name in ["before_tool", "pre-tool-call", "PreToolUse"] {
+            let ran = lab.event(json!({"event": name, "data": data}).to_string());
+            assert_eq!(ran.code, 2, "{name} {data}: {ran:?}");
+        }
+        let ran = lab.event_from("ollm", &json!({"event": "before_tool", "data": data}).to_string());
+        assert_eq!(ran.answer()["continue"], false, "{data}: {ran:?}");
+        let gate = json!({"event": "pre-tool-call", "version": "1.0", "context": data});
+        assert_eq!(lab.event_from("gate", &gate.to_string()).answer()["allow"], false, "{gate}");
+        let flat = data.as_object().unwrap().iter().map(|(name, value)| (name.clone(), value.clone()));
+        let flat: Value =
+            flat.chain([("event".to_owned(), "before_tool".into())]).collect::<serde_json::Map<_, _>>().into();
+        assert_eq!(lab.event(flat.to_string()).code, 2, "{flat}");
+    }
+}
+
+#[test]
+fn an_event_that_says_two_things_is_not_judged_by_one_of_them() {
+    let lab = Lab::new();
+    let (safe, evil) = (json!({"command": "ls"}), json!({"command": "rm -rf /"}));
+    let both = json!({"event": "before_tool", "data": {"tool_name": "shell", "args": safe, "tool_input": evil}});
+    let ran = lab.event(both.to_string());
+    assert!(
+        ran.code != 0 && ran.stderr.contains("`args` and `tool_input` of the event say different things"),
+        "{ran:?}"
+    );
+    assert_eq!(lab.event_from("ollm", &both.to_string()).answer()["continue"], false);
+    let both = json!({"event": "pre-tool-call", "data": {"tool": "shell", "args": safe}, "context": {"tool": "shell", "args": evil}});
+    let ran = lab.event(both.to_string());
+    assert!(ran.code != 0 && ran.stderr.contains("`data` and `context`"), "{ran:?}");
+}

@@ -1,10 +1,13 @@
 //! `ollm hook add`: declares a script or a program as a hook.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ollm_app::{App, AppContext};
 use ollm_catalog::edit::Owner;
 use ollm_catalog::{Form, Positions, edit};
+use ollm_process::find_program;
 use ollm_protocol::dialect::{by_spelling, event_named};
 use ollm_protocol::{Layer, Source};
 use serde_json::{Map, Value};
@@ -18,6 +21,9 @@ use crate::output::Output;
 /// What runs a script, by the end of its name.
 const INTERPRETERS: &[(&str, &str)] =
     &[("py", "python3"), ("js", "node"), ("mjs", "node"), ("cjs", "node"), ("sh", "sh"), ("bash", "bash")];
+
+/// More of a first line is not read.
+const LONGEST_FIRST_LINE: u64 = 256;
 
 pub(in crate::command::hook) fn run(
     arguments: &AddArguments,
@@ -36,7 +42,8 @@ pub(in crate::command::hook) fn run(
         return Err(Failure::new(Kind::Usage, message).hint("give this one another name with --name"));
     }
     let file = folder.join(arguments.file.clone().unwrap_or_else(|| format!("{name}.json")));
-    let entry = entry(arguments, &name, &script, &folder);
+    let interpreter = interpreter(&script).map(|(program, options)| (found_program(program, &app, context), options));
+    let entry = entry(arguments, &name, &script, &folder, interpreter);
     let source = if arguments.project { Source::Workspace } else { Source::User };
     edit::append(&file, Form::Events, &arguments.event, &entry, Owner { source, layer, rules: &app.rules })
         .map_err(|error| unchanged(&file, &error))?;
@@ -60,13 +67,64 @@ fn name(arguments: &AddArguments, script: &Path) -> String {
     arguments.name.clone().unwrap_or_else(stem)
 }
 
-fn entry(arguments: &AddArguments, name: &str, script: &Path, folder: &Path) -> Map<String, Value> {
+/// What runs a script, with its options; nothing where it runs by itself.
+///
+/// A script that names its interpreter keeps it, whatever its name ends with.
+fn interpreter(script: &Path) -> Option<(String, Vec<String>)> {
+    let ending = script.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let usual = INTERPRETERS.iter().find(|(known, _)| *known == ending).map(|(_, program)| *program);
+    if usual.is_none() && is_executable(script) {
+        return None;
+    }
+    named_interpreter(script).or_else(|| Some((usual?.to_owned(), Vec::new())))
+}
+
+/// The interpreter in the first line of a script: `#!/bin/bash -e`, or `#!/usr/bin/env python3`.
+fn named_interpreter(script: &Path) -> Option<(String, Vec<String>)> {
+    let mut first = Vec::new();
+    File::open(script).ok()?.take(LONGEST_FIRST_LINE).read_to_end(&mut first).ok()?;
+    let first = first.split(|byte| *byte == b'\n').next()?;
+    let mut words = std::str::from_utf8(first).ok()?.strip_prefix("#!")?.split_whitespace().map(str::to_owned);
+    let program = words.next().filter(|program| program.starts_with('/'))?;
+    if !program.ends_with("/env") {
+        return Some((program, words.collect()));
+    }
+    // What `env` itself is told does not count: it sets variables, or splits the line.
+    let mut words = words.skip_while(|word| word.starts_with('-') || word.contains('='));
+    Some((words.next()?, words.collect()))
+}
+
+#[cfg(unix)]
+fn is_executable(script: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    script.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_script: &Path) -> bool {
+    true
+}
+
+/// A program that hooks may not name without its path, by its path.
+fn found_program(program: String, app: &App, context: &AppContext) -> String {
+    if program.contains('/') || app.rules.whitelist.contains(&program) {
+        return program;
+    }
+    let path = context.search_path().and_then(|path| find_program(&program, path));
+    path.map_or(program, |path| path.to_string_lossy().into_owned())
+}
+
+fn entry(
+    arguments: &AddArguments,
+    name: &str,
+    script: &Path,
+    folder: &Path,
+    interpreter: Option<(String, Vec<String>)>,
+) -> Map<String, Value> {
     let path = script.strip_prefix(folder).map_or_else(|_| script.to_owned(), Path::to_owned);
     let path = path.to_string_lossy().into_owned();
-    let ending = script.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let interpreter = INTERPRETERS.iter().find(|(known, _)| *known == ending).map(|(_, program)| *program);
     let (command, mut args) = match interpreter {
-        Some(program) => (program.to_owned(), vec![path]),
+        Some((program, options)) => (program, options.into_iter().chain([path]).collect()),
         None if Path::new(&path).is_absolute() => (path, Vec::new()),
         None => (format!("./{path}"), Vec::new()),
     };

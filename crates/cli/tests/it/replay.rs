@@ -1,0 +1,139 @@
+//! Recorded events passed through hooks once more.
+
+use std::fs;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, Ran, hook_file, shell_event};
+
+/// Refuses what the event's text says.
+const GUARD: &str = "case $(cat) in *forbidden*) echo '{\"continue\": false, \"systemMessage\": \"no\"}' ;; *ask*) \
+                     echo '{\"decision\": \"ask\", \"reason\": \"hm\"}' ;; *) echo '{\"continue\": true}' ;; esac\n";
+
+fn recording() -> Lab {
+    let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
+    lab.user_hook("before_tool", "guard", GUARD, "");
+    lab
+}
+
+/// The result and the reason of each event; nothing where this kernel has no box.
+fn results(ran: &Ran) -> Option<Vec<(String, String)>> {
+    let answer = ran.answer();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let events = answer["events"].as_array().unwrap().iter();
+    let found: Vec<(String, String)> = events.map(|event| (text(&event["result"]), text(&event["why"]))).collect();
+    (!found.iter().any(|(_, why)| why.contains("Landlock"))).then_some(found)
+}
+
+fn words(ran: &Ran) -> Option<Vec<String>> {
+    Some(results(ran)?.into_iter().map(|(word, _)| word).collect())
+}
+
+#[test]
+fn what_changed_in_the_hooks_is_told_and_nothing_is_touched() {
+    let lab = recording();
+    for command in ["ls", "forbidden thing", "ask me"] {
+        lab.event(shell_event(command));
+    }
+    let same = lab.run(&["replay", "--json"]);
+    let Some(found) = words(&same) else { return };
+    assert_eq!((same.code, found), (0, vec!["same".to_owned(); 3]), "{same:?}");
+    let before = fs::read(lab.home.join(".ollm/trace/trace.jsonl")).unwrap();
+    lab.user("guard.sh", GUARD.replace("*forbidden*", "*never*").replace("case", "echo x > touched; case"));
+    let ran = lab.run(&["replay"]);
+    let times = regex_lite::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
+    insta::assert_snapshot!(times.replace_all(&lab.screen(&ran), "…"));
+    assert!(!lab.project.join("touched").exists());
+    assert_eq!(fs::read(lab.home.join(".ollm/trace/trace.jsonl")).unwrap(), before, "a replay is no event");
+}
+
+#[test]
+fn one_event_and_a_time_and_a_changed_file_can_be_asked_for() {
+    let lab = recording();
+    let refused = lab.event(shell_event("forbidden thing")).answer()["traceId"].as_str().unwrap().to_owned();
+    lab.event(shell_event("ls"));
+    let Some(one) = words(&lab.run(&["replay", &refused, "--json"])) else { return };
+    assert_eq!(one, ["same"]);
+    assert_eq!(words(&lab.run(&["replay", "--since", "1d", "--json"])).unwrap().len(), 2);
+    assert_eq!(words(&lab.run(&["replay", "--until", "1d", "--json"])).unwrap().len(), 0);
+    lab.write("elsewhere/guard.sh", "echo '{\"continue\": true}'\n");
+    lab.write("elsewhere/guard.json", hook_file("before_tool", "guard", ""));
+    for changed in ["../elsewhere", "../elsewhere/guard.json"] {
+        let ran = lab.run(&["replay", "--hooks", changed, "--json"]);
+        assert_eq!((ran.code, words(&ran).unwrap()), (1, vec!["different".to_owned(), "same".to_owned()]), "{ran:?}");
+        let differences = ran.answer()["events"][0]["differences"].clone();
+        let decision = json!({"hook": null, "before": "block", "now": "no_opinion"});
+        assert_eq!(differences[1], decision, "{differences}");
+    }
+    let wrong = lab.run(&["replay", "--hooks", "../nowhere"]);
+    assert_eq!((wrong.code, wrong.stderr.contains("it does not exist")), (3, true), "{wrong:?}");
+    let agent = Lab::new().set("OLLM_AGENT", "1");
+    let refused = agent.run(&["replay", "--hooks", "x.json"]);
+    assert!(refused.stderr.contains("an agent may not "), "{refused:?}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_listed_and_is_no_difference() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "guard", GUARD, "");
+    lab.event(shell_event("forbidden thing"));
+    let lab = lab.set("OLLM_TRACE_PAYLOAD", "full");
+    lab.user_hook("before_tool", "writer", "echo x > written || exit 1; echo '{\"continue\": true}'", "");
+    let hook = json!({"name": "asks", "action": {"type": "http", "url": "https://127.0.0.1:1/x"}});
+    lab.user("asks.json", json!({"hooks": {"before_tool": [hook]}}).to_string());
+    lab.event(shell_event("ls"));
+    fs::remove_file(lab.project.join("written")).unwrap();
+    lab.event(json!({"event": "before_tool", "data": {"tool_name": "x", "cwd": lab.home, "args": {}}}).to_string());
+    let ran = lab.run(&["replay", "--json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let whys: Vec<String> = ran.answer()["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["why"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert!(whys[0].contains("`trace.payload: full` keeps it"), "{whys:?}");
+    assert!(whys[1].contains("writer` failed in the box"), "{whys:?}");
+    assert!(whys[2].contains("replay it from there"), "{whys:?}");
+    let not_run = &ran.answer()["hooksNotRun"];
+    assert_eq!(not_run[0]["why"], "it asks another server", "{not_run}");
+    assert!(!lab.project.join("written").exists());
+}
+
+#[test]
+fn a_hook_is_tried_on_a_recorded_event() {
+    let lab = recording();
+    let id = lab.event(shell_event("forbidden thing")).answer()["traceId"].as_str().unwrap().to_owned();
+    let ran = lab.run(&["hook", "test", "guard", "--from-trace", &id, "--json"]);
+    assert_eq!(ran.answer()["verdict"]["flow"], "block", "{ran:?}");
+    assert!(ran.answer()["stdin"].as_str().unwrap().contains("forbidden thing"), "{ran:?}");
+    let lab = lab.set("OLLM_TRACE_PAYLOAD", "short");
+    let id = lab.event(shell_event("ls")).answer()["traceId"].as_str().unwrap().to_owned();
+    let ran = lab.run(&["hook", "test", "guard", "--from-trace", &id]);
+    assert_eq!((ran.code, ran.stderr.contains("was not kept as a whole")), (3, true), "{ran:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Hooks that answer by what they read answer the same when the same is read again.
+    #[test]
+    fn a_recorded_session_against_the_same_hooks_has_the_same_verdicts(
+        commands in proptest::collection::vec("(ls|ask|forbidden|[a-z\"'$ \\\\é\n]{0,12})", 1..5),
+        more in proptest::collection::vec(prop_oneof![Just("*a*"), Just("*b*"), Just("*ls*")], 0..3),
+    ) {
+        let lab = recording();
+        for (at, pattern) in more.iter().enumerate() {
+            let script = GUARD.replace("*forbidden*", pattern);
+            lab.user_hook("before_tool", &format!("more{at}"), &script, r#", "onFailure": "block""#);
+        }
+        for command in &commands {
+            lab.event(shell_event(command));
+        }
+        let ran = lab.run(&["replay", "--json"]);
+        if let Some(found) = words(&ran) {
+            prop_assert_eq!(found, vec!["same".to_owned(); commands.len()], "{:?}", ran);
+        }
+    }
+}
