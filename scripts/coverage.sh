@@ -83,7 +83,7 @@ for line in sys.stdin:
     built = json.loads(line)
     if built.get("executable"): print(built["executable"])'
 )
-"$tools/llvm-cov" export "${objects[@]}" -instr-profile="$work/all.profdata" -format=lcov "${critical[@]}" >"$work/critical.lcov"
+"$tools/llvm-cov" export "${objects[@]}" -instr-profile="$work/all.profdata" -format=lcov -sources "${critical[@]}" >"$work/critical.lcov"
 # Programs that tests start without our variables count into the folder they run in.
 find crates -name 'default_*.profraw' -delete
 python3 scripts/coverage.py "$work/critical.lcov" docs/coverage.md "$@" || failed=1
