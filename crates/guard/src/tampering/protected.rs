@@ -125,3 +125,31 @@ pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protec
     }
     paths
 }
+
+#[cfg(test)]
+mod tests {
+    use ollm_protocol::dialect::AGENTS;
+
+    use super::*;
+
+    fn covers(rows: &[&str], file: &str) -> bool {
+        // A pattern stands for all that is in its folder.
+        let place = file.split('*').next().unwrap_or_default().trim_end_matches('/');
+        rows.iter().any(|row| Path::new(place).starts_with(row))
+    }
+
+    #[test]
+    fn every_file_in_which_an_agent_has_hooks_is_in_the_table() {
+        let home: Vec<&str> = PROTECTED.iter().flat_map(|row| row.home).copied().collect();
+        let project: Vec<&str> = PROTECTED.iter().flat_map(|row| row.project).copied().collect();
+        for agent in AGENTS {
+            let (own, written) = (&agent.home, &agent.home.written);
+            for file in written.user.iter().copied().chain([own.user]) {
+                assert!(covers(&home, file), "{}: ~/{file}", agent.name);
+            }
+            for file in written.project.iter().copied().chain(own.project) {
+                assert!(covers(&project, file), "{}: {file}", agent.name);
+            }
+        }
+    }
+}
