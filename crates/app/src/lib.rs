@@ -39,6 +39,7 @@ pub mod servers;
 pub mod session;
 pub mod trace;
 mod undeclared;
+pub mod validation;
 pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};

@@ -53,7 +53,8 @@ pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
 pub use format::Form;
 pub use load::{
-    Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for, load_named, undeclared,
+    Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named,
+    undeclared,
 };
 pub use mcp::{
     Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,

@@ -98,11 +98,7 @@ pub(crate) enum Command {
     Box(BoxArguments),
     /// Look over everything that is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
-    Doctor {
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    Doctor(DoctorArguments),
     /// Say why each hook does or does not run for an event, why one hook does not run, or how an earlier verdict came about
     Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
@@ -404,6 +400,17 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error, output: &mut Output) -> Failure {
     output.explain(&error.render().ansi().to_string());
     Failure::new(Kind::Usage, "")
+}
+
+/// What to do with what is found.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Mend what needs no decision of yours; nothing is approved, installed or switched on
+    #[arg(long)]
+    pub(crate) fix: bool,
 }
 
 /// What to replay.
