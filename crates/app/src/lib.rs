@@ -37,6 +37,7 @@ pub mod secrets;
 mod senders;
 pub mod servers;
 pub mod session;
+pub mod telemetry;
 pub mod trace;
 mod undeclared;
 pub mod validation;

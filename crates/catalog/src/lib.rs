@@ -39,8 +39,8 @@ mod yaml_edit;
 pub use budget::Budget;
 pub use config::{
     BOX_SOCKETS, Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key,
-    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
-    change as change_config, check_target as check_config_target, configuration, find_key, key_table,
+    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TelemetrySettings,
+    TraceSettings, change as change_config, check_target as check_config_target, configuration, find_key, key_table,
     migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};

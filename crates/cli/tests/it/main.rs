@@ -60,6 +60,7 @@ mod server_laws;
 mod settings;
 mod switching;
 mod task;
+mod telemetry;
 mod terminal;
 mod trace;
 mod trust;
