@@ -15,7 +15,9 @@ use ollm_mcp::{Cache, Endpoint, Labels, Offers, ReadyServer, ServerMemory};
 use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
-use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
+use ollm_trust::{
+    Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted, fetches_packages,
+};
 
 use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
@@ -334,6 +336,27 @@ impl DeclaredServer {
         expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name, context))
     }
 
+    /// How long it may take to answer for the first time, where its declaration does not say so.
+    fn patience(&self, servers: &Servers<'_>) -> Duration {
+        let usual = servers.settings.connection_timeout;
+        if self.may_download() { usual.max(DOWNLOAD) } else { usual }
+    }
+
+    /// Whether it may have to be downloaded first: its program does that, and nobody has heard of it yet.
+    fn may_download(&self) -> bool {
+        let Address::Command { command, .. } = &self.spec.address else { return false };
+        self.cached.is_none() && self.spec.timeout.is_none() && fetches_packages(command)
+    }
+
+    /// What a person should know before it is started for the first time.
+    pub fn download_note(&self) -> Option<String> {
+        let Address::Command { command, .. } = &self.spec.address else { return None };
+        let minutes = DOWNLOAD.as_secs() / 60;
+        self.may_download().then(|| {
+            format!("{}: `{command}` may have to download it first; it has {minutes} minutes", self.spec.label())
+        })
+    }
+
     /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
     pub fn ready(&self, servers: &Servers<'_>) -> Result<(ReadyServer, Vec<Problem>), String> {
         let trusted = self.trusted(servers)?;
@@ -354,7 +377,7 @@ impl DeclaredServer {
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
         let ready = ReadyServer {
             endpoint: endpoint(&trusted, &spec, bundle, context),
-            connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
+            connect_timeout: spec.timeout.unwrap_or_else(|| self.patience(servers)),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
             idle: idle(&spec, &servers.settings),
             enabled: spec.enabled,
@@ -381,6 +404,9 @@ fn concerns(problem: &Problem, name: &str) -> bool {
         _ => field.is_empty() || (declared.is_none() && field.starts_with("mcp.")),
     }
 }
+
+/// How long a server may take that may have to be downloaded first.
+const DOWNLOAD: Duration = Duration::from_mins(2);
 
 /// Other programs' names for places, which are no variables.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];

@@ -43,7 +43,7 @@ pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, c
 pub use approver::{Approver, Choice, Question};
 pub use content_store::{ContentStore, ContentStoreError, StoredCopy, StoredFile};
 pub use context::TrustContext;
-pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned};
+pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned, fetches_packages};
 pub use extension::{ExtensionFolder, extension_id, extension_keys};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};

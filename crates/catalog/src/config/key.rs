@@ -227,6 +227,12 @@ pub const KEYS: &[Key] = &[
     key("trace.payload", Kind::Choice(&["short", "full"]), "\"short\"", "How much of an event's data its record has. `short`: as much as people read. `full`: all of it up to 60 KiB, without secrets, so that the event can be replayed.")
         .variable("OLLM_TRACE_PAYLOAD")
         .project(Project::Only("\"short\"", "a project cannot have more kept of what you do")),
+    key("telemetry.otlp.endpoint", Kind::Text(Item::Words), "null", "The collector of OpenTelemetry that gets a span for every event and every hook of long-running commands, by OTLP over HTTP, as in `http://127.0.0.1:4318`. Never the data of events.")
+        .variable("OLLM_TELEMETRY_OTLP_ENDPOINT")
+        .project(ELSEWHERE),
+    key("telemetry.prometheus.listen", Kind::Text(Item::Words), "null", "The address at which Prometheus can ask long-running commands for numbers, as in `127.0.0.1:9464`; whoever reaches it reads the names of your hooks.")
+        .variable("OLLM_TELEMETRY_PROMETHEUS_LISTEN")
+        .project(ELSEWHERE),
     key("log.level", LEVEL, "\"warn\"", "What the log file holds: nothing, failures, or all that was told.")
         .variable("OLLM_LOG_LEVEL")
         .older_variable("OLLM_LOG", LEVEL)

@@ -113,6 +113,15 @@ pub struct TraceSettings {
     pub whole_payload: bool,
 }
 
+/// What programs that watch long-running commands are told; nothing unless it is configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TelemetrySettings {
+    /// The collector that takes spans, by OTLP over HTTP.
+    pub otlp_endpoint: Option<String>,
+    /// The address at which Prometheus can ask.
+    pub prometheus_listen: Option<String>,
+}
+
 /// What applies to the log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
@@ -244,6 +253,15 @@ impl Config {
     /// What applies to the log file.
     pub fn log(&self) -> LogSettings {
         LogSettings { level: self.text("log.level"), max_size: self.value("log.maxSize").as_u64().unwrap_or_default() }
+    }
+
+    /// What programs that watch long-running commands are told.
+    pub fn telemetry(&self) -> TelemetrySettings {
+        let text = |path: &str| Some(self.text(path)).filter(|text| !text.is_empty());
+        TelemetrySettings {
+            otlp_endpoint: text("telemetry.otlp.endpoint"),
+            prometheus_listen: text("telemetry.prometheus.listen"),
+        }
     }
 
     fn flag(&self, path: &str) -> bool {

@@ -129,6 +129,11 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
+    /// Whether there is a snapshot of these places, of whatever worth.
+    pub(super) fn is_kept(folder: &Path, places: &Places) -> bool {
+        !is_governed(places) && Whose::of(places).file(folder).exists()
+    }
+
     /// The snapshot of these places, if there is one and everything is as it was.
     pub(super) fn open(folder: &Path, places: &Places) -> Option<Snapshot> {
         if is_governed(places) {

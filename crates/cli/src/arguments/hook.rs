@@ -58,6 +58,17 @@ pub(crate) enum HookCommand {
     New(NewArguments),
     /// Try a hook on an event and show all that passed between them, or run golden cases
     Test(TestArguments),
+    /// Say everything that is wrong with hook files: all of them, or one file or folder
+    #[command(
+        after_help = "Nothing runs, and nothing must be approved.\nExit codes: 0 nothing is wrong, 1 something is, in whatever file, 3 the configuration cannot be read."
+    )]
+    Validate {
+        /// A hook file, or a folder of them, wherever it is
+        file: Option<PathBuf>,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
     /// Start a hook for user_triggered by hand
     Trigger(TriggerArguments),
     /// Approve hooks exactly as they are now

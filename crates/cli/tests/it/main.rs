@@ -61,6 +61,7 @@ mod server_laws;
 mod settings;
 mod switching;
 mod task;
+mod telemetry;
 mod terminal;
 mod trace;
 mod trust;
