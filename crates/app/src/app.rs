@@ -251,6 +251,7 @@ impl App {
             network: context.network.clone(),
             background: stay.background.map(|launcher| trace::left_to(launcher, context, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
+            watch_boxes: false,
             hidden: context.hidden.clone(),
         };
         let mut engine = Engine::new(trust, environment);

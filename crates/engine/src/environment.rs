@@ -34,6 +34,8 @@ pub struct Environment {
     pub network: ollm_net::Network,
     /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
     pub background: Option<Launcher>,
+    /// Whether all is noted that hooks do in their boxes, and not only what these refuse.
+    pub watch_boxes: bool,
     /// Further values that must never be shown, among them what the servers of others were given.
     pub hidden: Hidden,
 }
