@@ -262,6 +262,7 @@ impl App {
             background: stay.background.map(|launcher| trace::left_to(launcher, context, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
             read_only: false,
+            watch_boxes: false,
             hidden: context.hidden.clone(),
         };
         let mut engine = Engine::new(trust, environment);

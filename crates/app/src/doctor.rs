@@ -10,7 +10,7 @@ use ollm_protocol::{EventKind, Hook, Remedy, Source};
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::command_box::CommandBox;
+use crate::command_box::{BoxStatus, CommandBox};
 use crate::connect::{self, AgentStatus, Link, LinkState, Reached, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
@@ -245,6 +245,16 @@ fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
     found.saw(Area::Box, status.name());
     if let Some(note) = status.note() {
         found.note(Area::Box, note, Some(context.tell(&Remedy::ShowConfiguration("agent"))));
+    }
+    match BoxStatus::of_programs() {
+        BoxStatus::Unavailable(reason) => {
+            let what = "hooks and servers of projects and extensions run without a box";
+            found.note(Area::Box, format!("{what}, and those that declare `permissions` fail: {reason}"), None);
+        }
+        BoxStatus::Partial(reason) => {
+            found.note(Area::Box, format!("hooks and servers run in a partial box: {reason}"), None);
+        }
+        BoxStatus::On | BoxStatus::Off => {}
     }
 }
 
