@@ -135,6 +135,11 @@ impl ModelConfig {
     }
 }
 
+/// Whether somebody says which model is to answer.
+pub(crate) fn is_named(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> bool {
+    typed.is_some() || context.variable("OLLM_MODEL").is_some_and(|name| !name.is_empty()) || wish.name.is_some()
+}
+
 /// The model to ask, by the name that was typed.
 pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Result<Box<dyn Model>, AppError> {
     let named = typed.map(str::to_owned).or_else(|| context.variable("OLLM_MODEL").filter(|name| !name.is_empty()));

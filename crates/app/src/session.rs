@@ -170,6 +170,9 @@ impl SessionSetup {
         settings.shell.shell_box = Some(Arc::new(command_box));
         let mut notes = past.notes;
         notes.extend(shell_box.note());
+        if !model::is_named(options.model.as_deref(), &wish, context) {
+            notes.push(format!("no model is named, so {} answers, the latest that can call tools", model.name()));
+        }
         let cancel = cancel.clone();
         Ok(SessionSetup {
             cancel,

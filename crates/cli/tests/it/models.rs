@@ -83,10 +83,12 @@ fn the_latest_model_with_tools_answers_and_its_name_is_told() {
     let ran = with(&server).run(&["run", "hello", "--json"]);
     let answer = ran.answer();
     assert_eq!((&answer["model"], &answer["response"]), (&json!("qwen3:4b"), &json!("hello from qwen")), "{ran:?}");
+    assert!(ran.stderr.contains("no model is named, so qwen3:4b answers"), "{ran:?}");
     let chat = server.asked().into_iter().find(|asked| asked.path == "/api/chat").unwrap();
     assert!(chat.body["tools"].is_array());
     let ran = with(&ollama()).run(&["run", "hello", "--model", "qwen3:4b"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("hello from qwen\n", 0));
+    assert!(!ran.stderr.contains("no model is named"), "{ran:?}");
     assert!(ran.stderr.contains("hm"), "thoughts are shown beside the answer: {ran:?}");
 }
 
