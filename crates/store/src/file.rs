@@ -13,6 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -355,6 +357,10 @@ impl Temp {
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        // Going over the limit would end us by a signal.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| bytes.len() as u64 > most) {
+            return Err(Errno::FBIG.into());
+        }
         // The umask may have taken bits away from the mode above.
         self.file.set_permissions(Permissions::from_mode(0o600))?;
         (&self.file).write_all(bytes)

@@ -33,9 +33,9 @@ pub struct FailingHook {
 impl FailingHook {
     /// What a person should know, in one line.
     pub fn line(&self, app: &App) -> String {
-        let times = if self.times == 1 { String::new() } else { format!(" {} times in a row", self.times) };
+        let times = if self.times == 1 { "at".to_owned() } else { format!("{} times in a row, last at", self.times) };
         let way_out = app.context().tell(&Remedy::ShowRuns(self.id.clone()));
-        format!("hook `{}` failed{times}, last at {}: {}; {way_out}", self.id, self.last, self.error)
+        format!("hook `{}` failed {times} {}: {}; {way_out}", self.id, self.last, self.error)
     }
 }
 
