@@ -62,6 +62,7 @@ mod switching;
 mod task;
 mod terminal;
 mod trace;
+mod transcripts;
 mod trust;
 mod trying;
 mod watch;
