@@ -25,6 +25,7 @@ use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, u
 use crate::migrate::migrate_on_load;
 use crate::port::Notices;
 use crate::servers::McpTools;
+use crate::telemetry::Telemetry;
 use crate::trace;
 use crate::watch::LateEnds;
 
@@ -41,6 +42,10 @@ pub struct App {
     pub trace: TraceSettings,
     /// Where dispatches leave their records, if any are kept.
     pub(crate) trail: Option<RotatingLog>,
+    /// What of the application could not be started, in a line each.
+    pub(crate) troubles: Vec<String>,
+    /// What programs that watch us are told, if they are.
+    pub(crate) telemetry: Option<Telemetry>,
     /// Scripts in the hook folders that nothing declares.
     pub undeclared: Vec<Undeclared>,
     /// The extensions, also those that are off or cannot be loaded.
@@ -257,6 +262,7 @@ impl App {
             background: stay.background.map(|launcher| trace::left_to(launcher, context, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
             read_only: false,
+            watch_boxes: false,
             hidden: context.hidden.clone(),
         };
         let mut engine = Engine::new(trust, environment);
@@ -284,6 +290,8 @@ impl App {
             problems,
             rules,
             trail: trace::kept(context, &settings),
+            troubles: Vec::new(),
+            telemetry: None,
             trace: settings,
             undeclared,
             extensions,
@@ -391,8 +399,8 @@ impl App {
         if let Some(off) = self.what_is_off() {
             notices.tell(&off);
         }
-        for problem in &self.problems {
-            notices.tell(&problem.to_string());
+        for line in self.troubles.iter().cloned().chain(self.problems.iter().map(Problem::to_string)) {
+            notices.tell(&line);
         }
     }
 

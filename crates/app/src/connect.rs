@@ -12,7 +12,6 @@ use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
-use serde_json::Value;
 
 use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
@@ -20,6 +19,7 @@ use crate::error::{AppError, ErrorKind};
 mod boxed;
 mod import;
 mod line;
+mod nonce;
 mod record;
 mod status;
 
@@ -323,11 +323,22 @@ fn broken(path: &Path, why: &str) -> AppError {
 /// The event by which a new connection is tried; no hook is for it.
 pub const TEST_EVENT: &str = "ollm_connect_test";
 
+/// Whom a line that ended well led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Us, as far as can be known.
+    Us,
+    /// Nobody: a project's line goes on where there is no program of ours.
+    Nobody,
+}
+
 /// Tries an agent's line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
-pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &AppContext) -> Result<(), String> {
+pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &AppContext) -> Result<Reached, String> {
     let line = line(agent, scope, TEST_EVENT, &Caller { program, shell_calls: ShellCalls::AsTheyAre });
     let dialect = by_name(agent.name).ok_or("its dialect is not known")?;
-    let event = Event::new(EventKind::Custom, [("eventName", Value::from(TEST_EVENT))]);
+    let nonce = nonce::nonce();
+    let event =
+        Event::new(EventKind::Custom, [("eventName", TEST_EVENT.into()), ("session_id", nonce.as_str().into())]);
     let job = Job {
         args: vec!["-c".into(), line.into()],
         env: context.variables.clone(),
@@ -338,7 +349,8 @@ pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &Ap
     };
     let outcome = Children::new().run(job);
     match outcome.end {
-        End::Exited(0) => Ok(()),
+        End::Exited(0) if nonce::is_unheard(&nonce, &event, dialect, context) => Ok(Reached::Nobody),
+        End::Exited(0) => Ok(Reached::Us),
         End::Exited(status) => {
             let words = String::from_utf8_lossy(&outcome.stderr).trim().to_owned();
             Err(format!("it exited with status {status}{}{words}", if words.is_empty() { "" } else { ": " }))

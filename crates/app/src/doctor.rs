@@ -5,17 +5,22 @@
 
 use std::sync::Arc;
 
-use ollm_catalog::{Positions, Problem, Severity};
-use ollm_protocol::{Hook, Remedy, Source};
+use ollm_catalog::{Moment, Positions, Problem, Severity, is_snapshot_current};
+use ollm_protocol::{EventKind, Hook, Remedy, Source};
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::command_box::CommandBox;
-use crate::connect::{self, AgentStatus, Link, LinkState, Scope};
+use crate::command_box::{BoxStatus, CommandBox};
+use crate::connect::{self, AgentStatus, Link, LinkState, Reached, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
+use crate::senders::unsent;
 use crate::servers::Servers;
 use crate::trace;
+
+mod mend;
+
+pub use mend::{Fix, mend};
 
 /// What was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +87,8 @@ pub struct Finding {
     pub what: String,
     /// What to do about it.
     pub way_out: Option<String>,
+    /// How it can be mended without a person deciding anything.
+    pub fix: Option<Fix>,
 }
 
 /// How much a finding matters.
@@ -124,16 +131,23 @@ impl Examination {
     }
 
     fn fault(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
-        self.findings.push(Finding { area, weight: Weight::Fault, what: what.into(), way_out });
+        self.findings.push(Finding { area, weight: Weight::Fault, what: what.into(), way_out, fix: None });
     }
 
     fn note(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
-        self.findings.push(Finding { area, weight: Weight::Note, what: what.into(), way_out });
+        self.findings.push(Finding { area, weight: Weight::Note, what: what.into(), way_out, fix: None });
+    }
+
+    /// The last finding can be mended like this.
+    fn mended_by(&mut self, fix: Fix) {
+        if let Some(last) = self.findings.last_mut() {
+            last.fix = Some(fix);
+        }
     }
 
     fn problem(&mut self, area: Area, problem: &Problem) {
         let weight = if problem.severity == Severity::Warning { Weight::Note } else { Weight::Fault };
-        self.findings.push(Finding { area, weight, what: problem.to_string(), way_out: None });
+        self.findings.push(Finding { area, weight, what: problem.to_string(), way_out: None, fix: None });
     }
 
     fn tells(&self, problem: &Problem) -> bool {
@@ -185,7 +199,8 @@ fn process(context: &AppContext, found: &mut Examination) {
         found.fault(Area::Process, oddity, None);
     }
     if ollm_store::current_uid() == 0 {
-        found.note(Area::Process, "this runs as root, and so do its hooks", None);
+        let way_out = "start it as yourself".to_owned();
+        found.note(Area::Process, "this runs as root, and so do its hooks", Some(way_out));
     }
     for relative in
         context.search_path().map(std::env::split_paths).into_iter().flatten().filter(|part| !part.is_absolute())
@@ -200,11 +215,27 @@ fn files(app: &App, found: &mut Examination) {
     for problem in &app.problems {
         found.problem(Area::Files, problem);
     }
+    snapshot(app.context(), found);
+}
+
+/// What was kept of the files for the next event.
+fn snapshot(context: &AppContext, found: &mut Examination) {
+    let Some(folder) = context.snapshots() else { return };
+    let env = |name: &str| context.variable(name);
+    let moment = Moment { kind: EventKind::SessionStart, subject: None };
+    if is_snapshot_current(&folder, &context.places, &env, &context.overrides, &moment) == Some(false) {
+        let what = "what is kept of the files is outdated; the next event reads them anew";
+        found.note(Area::Files, what, None);
+        found.mended_by(Fix::ForgetSnapshots);
+    }
 }
 
 fn guards(app: &App, found: &mut Examination) {
     match app.what_is_off() {
-        Some(off) => found.fault(Area::Guards, off, None),
+        Some(off) => {
+            let way_out = app.context().tell(&Remedy::ShowConfiguration("hooks"));
+            found.fault(Area::Guards, off, Some(way_out));
+        }
         None => found.saw(Area::Guards, "all on"),
     }
 }
@@ -213,7 +244,17 @@ fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
     let status = CommandBox::new(context, &app.config).status();
     found.saw(Area::Box, status.name());
     if let Some(note) = status.note() {
-        found.note(Area::Box, note, None);
+        found.note(Area::Box, note, Some(context.tell(&Remedy::ShowConfiguration("agent"))));
+    }
+    match BoxStatus::of_programs() {
+        BoxStatus::Unavailable(reason) => {
+            let what = "hooks and servers of projects and extensions run without a box";
+            found.note(Area::Box, format!("{what}, and those that declare `permissions` fail: {reason}"), None);
+        }
+        BoxStatus::Partial(reason) => {
+            found.note(Area::Box, format!("hooks and servers run in a partial box: {reason}"), None);
+        }
+        BoxStatus::On | BoxStatus::Off => {}
     }
 }
 
@@ -251,6 +292,10 @@ fn hooks(app: &App, found: &mut Examination) {
     }
     for failing in trace::failing(app) {
         found.note(Area::Hooks, failing.line(app), None);
+    }
+    for event in unsent(hooks.iter().map(|hook| &**hook), app.context()) {
+        let weight = if event.never { Weight::Fault } else { Weight::Note };
+        found.findings.push(Finding { area: Area::Hooks, weight, what: event.line, way_out: None, fix: None });
     }
     for script in &app.undeclared {
         let what = format!("{} is declared by no hook file and never runs", script.path.display());
@@ -292,13 +337,21 @@ fn look_at_agents(context: &AppContext, found: &mut Examination) {
                 (LinkState::Connected, Some(program)) => {
                     // The line as it stands there, through the shell that the agent would use.
                     let tried = connect::try_line(status.agent, link.scope, program, context);
-                    tried.err().map(|why| format!("the line for {title} in {file} does not work: {why}"))
+                    let why = match tried {
+                        Ok(Reached::Us) => None,
+                        Ok(Reached::Nobody) => Some("it ends well, but its event does not come to us".to_owned()),
+                        Err(why) => Some(why),
+                    };
+                    why.map(|why| format!("the line for {title} in {file} does not work: {why}"))
                 }
                 (LinkState::Connected, None) => None,
                 (state, _) => Some(format!("{title} by {file}: {state}")),
             };
             if let Some(what) = what {
                 found.fault(Area::Agents, what, Some(way_out(name, link, context)));
+                if can_reconnect(link) {
+                    found.mended_by(Fix::reconnect(status.agent, link));
+                }
             }
         }
         if status.is_duplicated() {
@@ -306,6 +359,15 @@ fn look_at_agents(context: &AppContext, found: &mut Examination) {
             let files = files.collect::<Vec<_>>().join(" and ");
             found.fault(Area::Agents, format!("{title} asks more than once at an event, by {files}"), None);
         }
+    }
+}
+
+/// Whether writing our entries once more mends them. Who took them out may not want them back.
+fn can_reconnect(link: &Link) -> bool {
+    match &link.state {
+        LinkState::Moved(program) => program.contains('/'),
+        LinkState::Incomplete => true,
+        LinkState::Connected | LinkState::Removed | LinkState::Broken(_) => false,
     }
 }
 

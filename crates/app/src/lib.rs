@@ -37,8 +37,10 @@ pub mod secrets;
 mod senders;
 pub mod servers;
 pub mod session;
+pub mod telemetry;
 pub mod trace;
 mod undeclared;
+pub mod validation;
 pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};

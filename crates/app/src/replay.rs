@@ -11,6 +11,7 @@ use ollm_catalog::{Positions, Severity};
 use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
 use ollm_protocol::{Event, Flow, Hook, HookSpec, RateLimit, Source};
+use ollm_store::plain_path;
 
 use crate::app::App;
 use crate::app_context::AppContext;
@@ -51,7 +52,7 @@ impl Replay {
     pub fn new(context: &AppContext, hooks: Option<&Path>) -> Result<Replay, AppError> {
         let mut app = App::load(context, Positions::OnDemand)?;
         if let Some(path) = hooks {
-            put_in_place(&mut app, &context.cwd.join(path))?;
+            put_in_place(&mut app, &plain_path(&context.cwd.join(path)))?;
         }
         let mut replay = Replay { app, left_out: BTreeMap::new() };
         replay.keep_harmless();
@@ -87,7 +88,7 @@ impl Replay {
         match self.event(record) {
             Ok(event) => {
                 let hold = self.app.engine.children().hold_signals();
-                let outcome = self.app.engine.dispatch(&event);
+                let outcome = self.app.dispatch(&event);
                 self.app.engine.children().kill_adopted();
                 drop(hold);
                 self.compare(record, &outcome)
@@ -107,7 +108,10 @@ impl Replay {
             let place = project.unwrap_or(cwd);
             return Err(format!("it happened in {}; replay it from there", place.display()));
         }
-        record.event()
+        let mut event = record.event()?;
+        // Hooks were told when it came, which the record says elsewhere.
+        event.data.entry("timestamp").or_insert_with(|| record.text("time").into());
+        Ok(event)
     }
 
     fn compare(&self, record: &Record, outcome: &Outcome) -> Replayed {

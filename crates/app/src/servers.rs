@@ -15,7 +15,10 @@ use ollm_mcp::{Cache, Endpoint, Labels, Offers, ReadyServer, ServerMemory};
 use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
-use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
+use ollm_trust::{
+    Approvable, ExtensionFolder, Identity, ProgramBox, Refusal, RefusalReason, Standing, Trust, Trusted,
+    fetches_packages,
+};
 
 use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
@@ -106,6 +109,8 @@ impl<'w> Servers<'w> {
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let general = context.told(general);
         let (specs, mut problems) = load_servers(&context.places);
+        let settings = config.mcp();
+        let with_box = |spec| ServerSpec { default_box: settings.default_box, ..spec };
         let trust = context.trust(&config);
         let Joined { servers, broken, around } = bundled::join(context, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
@@ -113,9 +118,10 @@ impl<'w> Servers<'w> {
             problems.push(Problem::of_file(Severity::Error, &context.approvals(), message));
         }
         let cache = cache(context).all();
-        let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, context, &trust, &cache));
-        let bundled =
-            servers.into_iter().map(|(spec, bundle)| DeclaredServer::bundled(spec, bundle, context, &trust, &cache));
+        let own = specs.into_iter().map(|spec| DeclaredServer::of(with_box(spec), context, &trust, &cache));
+        let bundled = servers
+            .into_iter()
+            .map(|(spec, bundle)| DeclaredServer::bundled(with_box(spec), bundle, context, &trust, &cache));
         let mut all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
@@ -123,7 +129,6 @@ impl<'w> Servers<'w> {
             labels.of(&known.spec.name).unwrap_or_default().clone_into(&mut known.label);
         }
         let directories = config.extensions(&context.places).directories;
-        let settings = config.mcp();
         Ok(Servers { context, all, settings, labels, general, around, problems, directories, broken, trust })
     }
 
@@ -334,6 +339,27 @@ impl DeclaredServer {
         expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name, context))
     }
 
+    /// How long it may take to answer for the first time, where its declaration does not say so.
+    fn patience(&self, servers: &Servers<'_>) -> Duration {
+        let usual = servers.settings.connection_timeout;
+        if self.may_download() { usual.max(DOWNLOAD) } else { usual }
+    }
+
+    /// Whether it may have to be downloaded first: its program does that, and nobody has heard of it yet.
+    fn may_download(&self) -> bool {
+        let Address::Command { command, .. } = &self.spec.address else { return false };
+        self.cached.is_none() && self.spec.timeout.is_none() && fetches_packages(command)
+    }
+
+    /// What a person should know before it is started for the first time.
+    pub fn download_note(&self) -> Option<String> {
+        let Address::Command { command, .. } = &self.spec.address else { return None };
+        let minutes = DOWNLOAD.as_secs() / 60;
+        self.may_download().then(|| {
+            format!("{}: `{command}` may have to download it first; it has {minutes} minutes", self.spec.label())
+        })
+    }
+
     /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
     pub fn ready(&self, servers: &Servers<'_>) -> Result<(ReadyServer, Vec<Problem>), String> {
         let trusted = self.trusted(servers)?;
@@ -354,7 +380,7 @@ impl DeclaredServer {
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
         let ready = ReadyServer {
             endpoint: endpoint(&trusted, &spec, bundle, context),
-            connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
+            connect_timeout: spec.timeout.unwrap_or_else(|| self.patience(servers)),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
             idle: idle(&spec, &servers.settings),
             enabled: spec.enabled,
@@ -381,6 +407,9 @@ fn concerns(problem: &Problem, name: &str) -> bool {
         _ => field.is_empty() || (declared.is_none() && field.starts_with("mcp.")),
     }
 }
+
+/// How long a server may take that may have to be downloaded first.
+const DOWNLOAD: Duration = Duration::from_mins(2);
 
 /// Other programs' names for places, which are no variables.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
@@ -476,6 +505,7 @@ fn endpoint(
                 env: variables(context, &[bundled, env.0.clone(), copy.collect()].concat()),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
+                program_box: program_box(trusted, spec, bundle, context).map(Box::new),
             }
         }
         Address::Url { url, headers, transport: Transport::Http } => {
@@ -485,6 +515,24 @@ fn endpoint(
             Endpoint::Sse { url: url.clone(), headers: headers.0.clone() }
         }
     }
+}
+
+/// What the program of a server is held to; nothing if it runs without a box.
+fn program_box(
+    trusted: &Trusted<ServerSpec>,
+    spec: &ServerSpec,
+    bundle: Option<&Bundled>,
+    context: &AppContext,
+) -> Option<ProgramBox> {
+    let permissions = spec.held_to()?;
+    let project = context.places.project.as_ref().unwrap_or(&context.cwd);
+    let copy = bundle.map(|bundle| bundle.folder.as_path()).or_else(|| trusted.copy_folder());
+    Some(ProgramBox {
+        permissions,
+        declared: spec.permissions.is_some(),
+        copy: copy.map(Path::to_owned),
+        ..ProgramBox::new(trusted.program(), project, &context.trust_context())
+    })
 }
 
 /// An argument; where it names code that was approved, the copy of that.

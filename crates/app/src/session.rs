@@ -24,6 +24,7 @@ use crate::model::{self, ModelConfig};
 use crate::port::Notices;
 use crate::questions::{Questions, Sampler};
 use crate::servers::DECLARED;
+use crate::telemetry::Telemetry;
 use crate::trace;
 
 mod hooks;
@@ -106,6 +107,9 @@ pub fn load(context: &AppContext, visit: SessionKind, approver: Option<Box<dyn A
     let mut app = read(context, stay)?;
     app.tools(context);
     trace::listen(&mut app);
+    let (telemetry, troubles) = Telemetry::start(&app.config.telemetry(), &context.network);
+    app.telemetry = telemetry;
+    app.troubles = troubles;
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(context, "approve hooks").is_ok() {
         app.engine.trust.approver = approver;

@@ -81,6 +81,9 @@ pub fn leave(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Noti
 
 /// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
 pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) -> Result<(), String> {
+    if let Some(telemetry) = &app.telemetry {
+        telemetry.observe(event, outcome);
+    }
     let Some(trail) = &app.trail else { return Ok(()) };
     let off = app.what_is_off();
     let recorder = Recorder {

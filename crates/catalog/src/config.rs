@@ -36,7 +36,9 @@ pub(crate) use layer::{owned_files, read_files, said_around};
 pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
-pub use settings::{BOX_SOCKETS, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TraceSettings};
+pub use settings::{
+    BOX_SOCKETS, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TelemetrySettings, TraceSettings,
+};
 pub use variables::mistyped_variables;
 
 /// Larger configuration files are not read.

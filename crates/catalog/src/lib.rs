@@ -39,8 +39,8 @@ mod yaml_edit;
 pub use budget::Budget;
 pub use config::{
     BOX_SOCKETS, Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key,
-    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
-    change as change_config, check_target as check_config_target, configuration, find_key, key_table,
+    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TelemetrySettings,
+    TraceSettings, change as change_config, check_target as check_config_target, configuration, find_key, key_table,
     migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
@@ -53,7 +53,8 @@ pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
 pub use format::Form;
 pub use load::{
-    Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, load, load_for, load_named, undeclared,
+    Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named,
+    undeclared,
 };
 pub use mcp::{
     Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,

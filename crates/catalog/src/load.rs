@@ -147,6 +147,18 @@ pub fn load_for(
     (catalog, problems)
 }
 
+/// Whether what was kept of these places can still be used; nothing where nothing was kept.
+pub fn is_snapshot_current(
+    folder: &Path,
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    moment: &Moment,
+) -> Option<bool> {
+    let is_kept = Snapshot::is_kept(folder, places);
+    is_kept.then(|| recalled(folder, places, env, overrides, moment).is_some())
+}
+
 /// The catalog as it was kept, with what is said around the files now.
 fn recalled(
     folder: &Path,

@@ -101,11 +101,7 @@ pub(crate) enum Command {
     Box(BoxArguments),
     /// Look over what is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
-    Doctor {
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    Doctor(DoctorArguments),
     /// Say why a hook does or does not run; or how a verdict came about
     Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
@@ -446,6 +442,17 @@ fn misused(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     Failure { styled: Some(error.render().ansi().to_string()), ..Failure::new(Kind::Usage, message) }
+}
+
+/// What to do with what is found.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Mend what needs no decision of yours; nothing is approved, installed or switched on
+    #[arg(long)]
+    pub(crate) fix: bool,
 }
 
 /// What to replay.

@@ -42,7 +42,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Import(arguments) => connect::import(&arguments, context, output),
         Command::GitHook { command } => git_hook::run_command(&command, context, output),
         Command::Watch { json } => watch::run(json, context, output),
-        Command::Doctor { json } => doctor::run(json, context, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Completions(arguments) => completions::run(&arguments, context, output),
         Command::Schema(arguments) => schema::run(&arguments, context, output),
         Command::Man { out } => man::run(out.as_deref(), output),

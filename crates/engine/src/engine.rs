@@ -169,6 +169,11 @@ impl Engine {
         self.environment.read_only = true;
     }
 
+    /// Notes from now on all that hooks do in their boxes, for their reports.
+    pub fn watch_boxes(&mut self) {
+        self.environment.watch_boxes = true;
+    }
+
     /// The processes of this engine.
     pub fn children(&self) -> &Children {
         &self.children

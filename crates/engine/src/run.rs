@@ -13,6 +13,7 @@ use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
 use crate::action::{self, ActionContext, Prepared, RemoteTask, Task, TaskReply, ToolCaller, Witness, prepare};
 use crate::background::Background;
+use crate::boxed_job::RunningBox;
 use crate::bus::Wire;
 use crate::clear::Step;
 use crate::environment::Environment;
@@ -85,7 +86,7 @@ impl std::fmt::Debug for Stop<'_> {
 pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
-    let mut waiting: Vec<(usize, &Trusted<Hook>, Sent)> = Vec::with_capacity(steps.len());
+    let mut waiting: Vec<(usize, &Trusted<Hook>, Sent, RunningBox)> = Vec::with_capacity(steps.len());
     let mut remote_tasks: Vec<(usize, &Trusted<Hook>, Sent, PendingTask)> = Vec::new();
     for step in steps {
         means.wire.starts(step.hook(), event);
@@ -100,12 +101,15 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
                         sent.warnings = warnings;
                         Some(left(hook, means.background.start(hook, event, task, means), &sent))
                     }
-                    Prepared::Task(Task::Job(job), warnings) => {
-                        (sent.bytes, sent.warnings) = (job.stdin.len(), warnings);
-                        waiting.push((reports.len(), trusted, sent));
-                        jobs.push(*job);
-                        None
-                    }
+                    Prepared::Task(Task::Job(job), warnings) => match job.held() {
+                        Ok((job, running)) => {
+                            (sent.bytes, sent.warnings) = (job.stdin.len(), warnings);
+                            waiting.push((reports.len(), trusted, sent, running));
+                            jobs.push(job);
+                            None
+                        }
+                        Err(why) => Some(failed(hook, why, &sent)),
+                    },
                     Prepared::Task(Task::Remote(remote_task), warnings) => {
                         sent.warnings = warnings;
                         let away = PendingTask::send(remote_task, sent.started);
@@ -132,13 +136,14 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
             *place = Some(report);
         }
     };
-    for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
+    for ((at, trusted, sent, running), outcome) in waiting.into_iter().zip(outcomes) {
         let hook = trusted.hook();
         let report = match outcome.end {
             ollm_process::End::Interrupted => failed(hook, means.stop.reason(), &sent),
             _ => answered(hook, event, &outcome, &sent),
         };
-        let mut report = with_hint(report, trusted, &outcome.stderr);
+        let report = with_hint(report, trusted, &outcome.stderr);
+        let mut report = running.told(report, &outcome.stderr);
         report.process = remains(&outcome, sent.bytes);
         if let Some(process) = report.process.as_mut().filter(|_| means.wire.listened()) {
             process.spoken = Some(spoken(&outcome));
@@ -250,13 +255,14 @@ fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {
         error: None,
         stack: None,
         warnings: sent.warnings.iter().map(ToString::to_string).collect(),
+        accesses: Vec::new(),
         leaky: false,
         refused,
         detached: false,
     }
 }
 
-fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
+pub(crate) fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
     Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), sent) }
 }
 

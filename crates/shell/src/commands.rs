@@ -54,7 +54,9 @@ impl Found {
             Body::Simple { assigns, words } => self.simple(assigns, words, &files),
             Body::Branches { words, lists, .. } => {
                 self.simple(&[], words, &files);
-                lists.iter().for_each(|list| self.list(list));
+                for list in lists {
+                    self.list(list);
+                }
             }
             Body::Subshell(list) => {
                 self.simple(&[], &[], &files);

@@ -31,6 +31,7 @@ pub(crate) use script::is_binary;
 
 pub use edit::COPY_FOLDER;
 pub(crate) use edit::{Edit, Replacement, ScriptEdits, rewritten};
+pub use runner::fetches_packages;
 use script::Language;
 pub(crate) use script::absolute_interpreter;
 

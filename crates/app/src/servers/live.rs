@@ -56,6 +56,7 @@ impl Live {
         for problem in problems {
             notices.tell(&problem.to_string());
         }
+        chosen.iter().filter_map(|known| known.download_note()).for_each(|note| notices.tell(&note));
         Ok(Live { server_set, news, questions, cancel: cancel.clone() })
     }
 

@@ -81,6 +81,8 @@ impl LoadedServers {
         let mut able = Vec::new();
         for known in &servers.all {
             let Some((kind, why)) = servers.obstacle(known) else {
+                // Lazy ones are started when somebody waits for them.
+                opened.notes.extend(known.download_note().filter(|_| known.spec.lazy == Some(false)));
                 able.push(known);
                 continue;
             };

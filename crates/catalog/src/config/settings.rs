@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{Layer, RateLimit, Rules};
+use ollm_protocol::{DefaultBox, Layer, RateLimit, Rules};
 use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
@@ -66,6 +66,8 @@ pub struct HookSettings {
     pub pins: Vec<String>,
     /// The agents whose own hooks are read where they are.
     pub read: Vec<String>,
+    /// Whether hooks that declare no permissions are held to the least.
+    pub default_box: DefaultBox,
 }
 
 /// What applies to extensions.
@@ -96,6 +98,8 @@ pub struct McpSettings {
     pub auto_restart: bool,
     /// Whether one may ask the model: `ask`, `allow` or `deny`.
     pub sampling: String,
+    /// Whether those that declare no permissions are held to the least.
+    pub default_box: DefaultBox,
 }
 
 /// What applies to the records of dispatches.
@@ -111,6 +115,15 @@ pub struct TraceSettings {
     pub max_files: u64,
     /// Whether the data of events is kept as a whole.
     pub whole_payload: bool,
+}
+
+/// What programs that watch long-running commands are told; nothing unless it is configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TelemetrySettings {
+    /// The collector that takes spans, by OTLP over HTTP.
+    pub otlp_endpoint: Option<String>,
+    /// The address at which Prometheus can ask.
+    pub prometheus_listen: Option<String>,
 }
 
 /// What applies to the log file.
@@ -131,7 +144,7 @@ impl Default for HookSettings {
 impl HookSettings {
     /// What the user's hooks are checked against.
     pub fn rules(&self) -> Rules {
-        Rules { whitelist: self.whitelist.clone(), timeout: self.timeout }
+        Rules { whitelist: self.whitelist.clone(), timeout: self.timeout, default_box: self.default_box }
     }
 }
 
@@ -165,6 +178,7 @@ impl Config {
             signature_keys: self.texts("hooks.signatureKeys"),
             pins: self.texts("hooks.pins"),
             read: self.texts("hooks.read"),
+            default_box: self.default_box("hooks.box"),
         }
     }
 
@@ -214,6 +228,7 @@ impl Config {
             idle_timeout: duration(&self.value("mcp.idleTimeout")).filter(|time| !time.is_zero()),
             auto_restart: self.flag("mcp.autoRestart"),
             sampling: self.text("mcp.sampling"),
+            default_box: self.default_box("mcp.box"),
         }
     }
 
@@ -246,12 +261,25 @@ impl Config {
         LogSettings { level: self.text("log.level"), max_size: self.value("log.maxSize").as_u64().unwrap_or_default() }
     }
 
+    /// What programs that watch long-running commands are told.
+    pub fn telemetry(&self) -> TelemetrySettings {
+        let text = |path: &str| Some(self.text(path)).filter(|text| !text.is_empty());
+        TelemetrySettings {
+            otlp_endpoint: text("telemetry.otlp.endpoint"),
+            prometheus_listen: text("telemetry.prometheus.listen"),
+        }
+    }
+
     fn flag(&self, path: &str) -> bool {
         self.value(path).as_bool().unwrap_or_default()
     }
 
     fn text(&self, path: &str) -> String {
         self.value(path).as_str().unwrap_or_default().to_owned()
+    }
+
+    fn default_box(&self, path: &str) -> DefaultBox {
+        DefaultBox::from_name(&self.text(path))
     }
 
     fn texts(&self, path: &str) -> Vec<String> {

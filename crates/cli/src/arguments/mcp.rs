@@ -181,11 +181,17 @@ pub(crate) struct LoginArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ollm mcp call time get_current_time timezone=Europe/Berlin\n  ollm mcp call mcp__files__read_file path=README.md\n  ollm mcp call files search --args '{\"query\": {\"text\": \"x\"}}'"
+)]
 pub(crate) struct CallArguments {
     /// The server's name; or the tool as mcp__server__tool, which names the server as well
     pub(crate) server: String,
     /// The tool, by the server's own name for it, or as mcp__server__tool
     pub(crate) tool: Option<String>,
+    /// Arguments; a value is text where the tool wants text, and otherwise JSON or text
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) values: Vec<String>,
     /// The arguments as a JSON object; - reads them from standard input
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
@@ -198,4 +204,11 @@ pub(crate) struct CallArguments {
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl CallArguments {
+    /// Whether the first word names server and tool, so that the second one is an argument.
+    pub(crate) fn names_both(&self) -> bool {
+        self.server.starts_with("mcp__") && self.tool.as_ref().is_some_and(|tool| tool.contains('='))
+    }
 }

@@ -79,7 +79,9 @@ fn tell_what_fails(context: &AppContext, output: &mut Output) {
     match App::load(context, Positions::OnDemand) {
         Ok(app) => {
             app.tell_problems(output);
-            trace::failing(&app).iter().for_each(|failing| output.tell(&failing.line(&app)));
+            for failing in trace::failing(&app) {
+                output.tell(&failing.line(&app));
+            }
         }
         Err(error) => output.tell(&error.message),
     }

@@ -2,22 +2,48 @@
 
 use std::fmt::Write;
 
-use ollm_app::AppContext;
-use ollm_app::doctor::{Area, Examination, Finding, Weight, examine};
+use ollm_app::doctor::{Area, Examination, Finding, Weight, examine, mend};
+use ollm_app::{AppContext, refuse_agents};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value, json};
 
+use crate::arguments::DoctorArguments;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
-pub(super) fn run(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let found = examine(context);
-    if as_json {
-        output.pretty_json(&to_json(&found))?;
+pub(super) fn run(
+    DoctorArguments { json, fix }: &DoctorArguments,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let mut found = examine(context);
+    let mut mended = Vec::new();
+    if *fix {
+        refuse_agents(context, "mend settings")?;
+        mended = mend_all(&found, context, output)?;
+        found = examine(context);
+    }
+    if *json {
+        output.pretty_json(&to_json(&found, &mended))?;
     } else {
         output.text(&text(&found))?;
     }
     Ok(if found.has_faults() { FINDING } else { OK })
+}
+
+/// Mends what needs no decision, and tells of each.
+fn mend_all(found: &Examination, context: &AppContext, output: &mut Output) -> Result<Vec<String>, Failure> {
+    let mut mended = Vec::new();
+    for finding in &found.findings {
+        mended.extend(mend(finding, context)?);
+    }
+    if mended.is_empty() {
+        output.tell("there is nothing that can be mended without you");
+    }
+    for line in &mended {
+        output.tell(line);
+    }
+    Ok(mended)
 }
 
 fn text(found: &Examination) -> String {
@@ -32,21 +58,25 @@ fn text(found: &Examination) -> String {
         };
         let what = looked_at.unwrap_or(if mark == "?" { "not looked at" } else { "" });
         let _ = writeln!(text, "{}", format!("{mark} {:<10} {}", area.name(), escape_for_people(what)).trim_end());
-        for Finding { weight, what, way_out, .. } in findings() {
+        for Finding { weight, what, way_out, fix, .. } in findings() {
             let _ = writeln!(text, "    {}: {}", weight.name(), escape_for_people(what));
             if let Some(way_out) = way_out {
                 let _ = writeln!(text, "      {}", escape_for_people(way_out));
+            }
+            if fix.is_some() {
+                let _ = writeln!(text, "      `ollm doctor --fix` mends it");
             }
         }
     }
     text
 }
 
-fn to_json(found: &Examination) -> Value {
-    let findings = found.findings.iter().map(|Finding { area, weight, what, way_out, .. }| {
-        json!({"area": area.name(), "weight": weight.name(), "what": what, "help": way_out})
+fn to_json(found: &Examination, mended: &[String]) -> Value {
+    let findings = found.findings.iter().map(|Finding { area, weight, what, way_out, fix, .. }| {
+        let fixable = fix.is_some();
+        json!({"area": area.name(), "weight": weight.name(), "what": what, "help": way_out, "fixable": fixable})
     });
     let looked_at: Map<String, Value> =
         found.looked_at.iter().map(|(area, what)| (area.name().to_owned(), json!(what))).collect();
-    json!({"findings": findings.collect::<Vec<_>>(), "lookedAt": looked_at})
+    json!({"findings": findings.collect::<Vec<_>>(), "lookedAt": looked_at, "mended": mended})
 }

@@ -23,6 +23,7 @@ mod switch;
 mod test;
 mod trigger;
 pub(crate) mod trust;
+mod validate;
 
 pub(crate) use host::misused;
 pub(crate) use list::{columns, overview};
@@ -50,6 +51,7 @@ pub(super) fn run_command(command: HookCommand, context: &AppContext, output: &m
         HookCommand::Disable(arguments) => switch::run(false, &arguments, context, output),
         HookCommand::New(arguments) => new::run(&arguments, context, output),
         HookCommand::Test(arguments) => test::run(&arguments, context, output),
+        HookCommand::Validate { file, json } => validate::run(file.as_deref(), context, json, output),
         HookCommand::Trigger(arguments) => trigger::run(&arguments, context, output),
         HookCommand::Trust(arguments) => trust::approve(&arguments, context, output),
         HookCommand::Untrust { ids, all } => trust::withdraw(&ids, all, context, output),

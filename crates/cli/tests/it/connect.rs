@@ -230,6 +230,11 @@ fn a_form_that_the_agent_itself_does_not_read_is_told() {
     let ran = lab.run(&["connect", "claude"]);
     assert_eq!(ran.code, 0);
     assert!(ran.stderr.contains("Claude Code does not read") && ran.stderr.contains("comments"), "{ran:?}");
+    lab.write("home/.codex/hooks.json", "{\"description\": \"mine\", \"model\": \"x\"}");
+    let ran = lab.run(&["connect", "codex"]);
+    assert!(ran.stderr.contains("Codex CLI does not read") && ran.stderr.contains("it has `model`"), "{ran:?}");
+    lab.write("home/.codex/hooks.json", "{\"description\": \"mine\"}");
+    assert!(!lab.run(&["connect", "codex"]).stderr.contains("does not read"));
 }
 
 #[test]

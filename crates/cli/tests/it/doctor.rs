@@ -132,3 +132,94 @@ fn a_project_within_the_project_is_told() {
     let place = lab.project.join("sub/deep/.ollm").display().to_string();
     assert!(told.iter().any(|what| what.contains(&place) && what.contains("hooks of its own")), "{told:?}");
 }
+
+#[test]
+fn what_needs_no_decision_is_mended_and_only_by_a_person() {
+    let lab = Lab::new();
+    lab.run(&["connect", "claude"]);
+    let file = lab.home.join(".claude/settings.json");
+    let right = fs::read_to_string(&file).unwrap();
+    fs::write(&file, right.replace(OLLM, "/nowhere/ollm")).unwrap();
+    let found = lab.run(&["doctor", "--json"]);
+    assert_eq!(faults(&found)[0]["fixable"], true, "{found:?}");
+    let agent = finish_as_agent(&lab);
+    assert!(agent.stderr.contains("an agent may not "), "{agent:?}");
+    let mended = lab.run(&["doctor", "--fix", "--json"]);
+    assert_eq!((mended.code, faults(&mended)), (0, vec![]), "{mended:?}");
+    assert_eq!(mended.answer()["mended"], json!(["wrote the entries for Claude Code anew"]));
+    assert_eq!(fs::read_to_string(&file).unwrap(), right);
+    // Who took the entries out may not want them back.
+    fs::write(&file, "{}").unwrap();
+    let ran = lab.run(&["doctor", "--fix"]);
+    assert!(ran.code == 1 && ran.stderr.contains("nothing that can be mended without you"), "{ran:?}");
+}
+
+fn finish_as_agent(lab: &Lab) -> Ran {
+    let mut command = lab.ollm(&["doctor", "--fix"]);
+    command.env("OLLM_AGENT", "1");
+    crate::lab::finish(command, b"")
+}
+
+#[test]
+fn missing_interpreters_and_events_that_nothing_sends_are_faults() {
+    let lab = Lab::new().set("PATH", "/nowhere");
+    lab.user("node.mjs", "0");
+    let hook = json!({"name": "node", "command": "node", "args": ["node.mjs"]});
+    lab.user("node.json", json!({"hooks": {"before_tool": [hook]}}).to_string());
+    let ran = lab.run(&["doctor", "--json"]);
+    let hooks = told(&ran, "hooks");
+    assert!(
+        matches!(hooks.as_slice(), [one] if one.contains(":node` does not run") && one.contains("`node`")),
+        "{hooks:?}"
+    );
+    let lab = Lab::new();
+    fs::remove_dir(lab.project.join(".git")).unwrap();
+    let git = lab.program("git").args(["init", "-q"]).status().unwrap();
+    assert!(git.success());
+    lab.user_hook("git_commit", "commits", "exit 0", "");
+    let ran = lab.run(&["doctor", "--json"]);
+    let hooks = told(&ran, "hooks");
+    assert!(
+        matches!(hooks.as_slice(), [one] if one.contains("git_commit") && one.contains("ollm git-hook install")),
+        "{hooks:?}"
+    );
+    assert_eq!(ran.code, 1);
+}
+
+#[test]
+fn what_is_kept_of_the_files_is_told_where_it_is_outdated() {
+    let lab = Lab::new();
+    lab.user_hook("session_start", "fine", "exit 0", "");
+    let kept = lab.home.join(".ollm/state/snapshots");
+    // What changed just now is not kept.
+    crate::lab::eventually("a snapshot", || {
+        lab.run(&["hook", "run", "session_start"]);
+        kept.read_dir().is_ok_and(|mut files| files.next().is_some())
+    });
+    assert!(!told(&lab.run(&["doctor", "--json"]), "files").iter().any(|what| what.contains("outdated")));
+    lab.user_hook("session_start", "fine", "exit 0", ", \"timeout\": 4321");
+    assert!(told(&lab.run(&["doctor", "--json"]), "files").iter().any(|what| what.contains("outdated")));
+    lab.run(&["doctor", "--fix"]);
+    assert!(!kept.exists());
+}
+
+#[test]
+fn hook_files_are_validated_wherever_they_are() {
+    let lab = Lab::new();
+    lab.workspace_hook("before_tool", "fine", "exit 0", "");
+    let fine = lab.run(&["hook", "validate"]);
+    assert_eq!((fine.code, fine.stderr.contains("nothing is wrong with the one hook")), (0, true), "{fine:?}");
+    lab.write(
+        "draft/one.json",
+        r#"{"hooks": {"before_tool": [{"name": "a", "command": "sh", "args": ["gone.sh"], "tiemout": 5}]}}"#,
+    );
+    assert_eq!(lab.run(&["hook", "validate"]).code, 0, "nobody reads it");
+    insta::assert_snapshot!(lab.screen(&lab.run(&["hook", "validate", "../draft/one.json"])));
+    assert_eq!(lab.run(&["hook", "validate", "../draft", "--json"]).answer().as_array().unwrap().len(), 2);
+    assert_eq!(lab.run(&["hook", "validate", "../nowhere.json"]).code, 1);
+    lab.user("cases/fine/broken.json", "{");
+    lab.user_hook("before_tool", "mine", "exit 0", "");
+    lab.user("cases/mine/broken.json", "{");
+    let all = lab.run(&["hook", "validate"]);
+    assert!(all.code == 1 && all.stderr.contains("cases/mine/broken.json"), "{all:?}");
+}

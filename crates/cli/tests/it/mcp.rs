@@ -265,7 +265,7 @@ fn a_tool_is_called_by_its_full_name_alone_and_a_slip_is_named() {
         (&["b.c"], ["a tool is missing", "mcp__SERVER__TOOL"]),
         (
             &["b.c", "echo"],
-            ["--args do not fit tool `echo` of `b.c`: `text` is missing", "it wants {\"type\":\"object\""],
+            ["the arguments do not fit tool `echo` of `b.c`: `text` is missing", "it wants {\"type\":\"object\""],
         ),
         (&["b.c", "echo", "--args", r#"{"text": 7}"#], ["at /text: it must be string, not a number", "it wants"]),
     ] {
@@ -273,6 +273,47 @@ fn a_tool_is_called_by_its_full_name_alone_and_a_slip_is_named() {
         assert_eq!(ran.code, 64, "{ran:?}");
         assert!(texts.iter().all(|text| ran.stderr.contains(text)), "{texts:?} {ran:?}");
     }
+}
+
+#[test]
+fn arguments_can_be_given_one_by_one_and_mean_what_the_tool_wants() {
+    let lab = lab_with(&server(&[]));
+    for text in ["text=hi there", "text=7", "text=a=b", "text={\"x\": 1}", "text="] {
+        let ran = lab.run(&["mcp", "call", "s", "echo", text, "--json"]);
+        assert_eq!(text_of(&ran), text.strip_prefix("text=").unwrap(), "{ran:?}");
+    }
+    assert_eq!(text_of(&lab.run(&["mcp", "call", "mcp__s__echo", "text=hi", "--json"])), "hi");
+    assert_eq!(text_of(&lab.run(&["mcp", "call", "s", "big", "bytes=3", "--json"])), "xxx");
+    for (arguments, text) in [
+        (&["s", "echo", "text"][..], "`text` is no KEY=VALUE"),
+        (&["s", "echo", "text=a", "text=b"], "the argument `text` is there twice"),
+        (&["s", "echo", "text=a", "--args", "{\"text\": \"b\"}"], "the argument `text` is there twice"),
+        (&["s", "big", "bytes=many"], "at /bytes"),
+    ] {
+        let ran = lab.run(&[&["mcp", "call"], arguments].concat());
+        assert_eq!((ran.code, ran.stderr.contains(text)), (64, true), "{ran:?}");
+    }
+    let tools = lab.run(&["mcp", "tools"]).stdout;
+    let echo = tools.lines().find(|line| line.starts_with("mcp__s__echo ")).unwrap();
+    assert_eq!(echo.split_whitespace().nth(1), Some("text"), "{tools}");
+}
+
+#[test]
+fn a_server_that_may_have_to_be_downloaded_has_longer_for_its_first_answer_and_that_is_told() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "mcp: {connectionTimeout: 1}\n");
+    let declared = server(&[]);
+    let words: Vec<String> = std::iter::once(&declared["command"])
+        .chain(declared["args"].as_array().into_iter().flatten())
+        .map(|word| ollm_shell::shell_word(word.as_str().unwrap()).to_string())
+        .collect();
+    let script = format!("#!/bin/sh\nexec {}\n", words.join(" "));
+    let runner = |name: &str| lab.write_executable(&format!("bin/{name}"), &script);
+    declare(&lab, USER, &json!({"slow": {"command": runner("other")}, "fetched": {"command": runner("uvx")}}));
+    let fetched = lab.run(&["mcp", "call", "fetched", "echo", "text=hi", "--json"]);
+    assert_eq!((fetched.code, text_of(&fetched)), (0, "hi".to_owned()), "{fetched:?}");
+    assert!(fetched.stderr.contains("may have to download it first; it has 2 minutes"), "{fetched:?}");
+    assert_ne!(lab.run(&["mcp", "call", "slow", "echo", "text=hi"]).code, 0, "it has no time at all");
 }
 
 #[test]

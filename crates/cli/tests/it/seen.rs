@@ -185,7 +185,7 @@ fn demo() {
 
 #[test]
 fn the_demo_leaves_nothing_behind() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let temporary = lab.root.join("tmp");
     std::fs::create_dir(&temporary).unwrap();
     let lab = lab.set("TMPDIR", temporary.to_str().unwrap());

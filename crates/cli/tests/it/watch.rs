@@ -67,7 +67,7 @@ impl Watch<'_> {
 
     /// Waits until people are told this.
     #[track_caller]
-    fn was_told(&self, text: &str) {
+    pub(crate) fn was_told(&self, text: &str) {
         eventually(text, || self.told.lock().unwrap().contains(text));
     }
 
@@ -102,7 +102,7 @@ impl Watch<'_> {
     }
 
     /// Ends it as Ctrl-C does.
-    fn end(mut self) -> i32 {
+    pub(crate) fn end(mut self) -> i32 {
         self.signal("INT");
         self.child.wait().unwrap().code().unwrap()
     }

@@ -199,7 +199,10 @@ fn hide(value: &mut Value, redactor: &Redactor) -> bool {
             Cow::Borrowed(_) => return false,
             Cow::Owned(hidden) => hidden,
         },
-        Value::Array(items) => return items.iter_mut().fold(false, |hidden, item| hide(item, redactor) || hidden),
+        Value::Array(items) => {
+            // All of them: the first secret is not the last.
+            return items.iter_mut().map(|item| hide(item, redactor)).filter(|hidden| *hidden).count() > 0;
+        }
         Value::Object(map) => return hide_in(map, redactor),
         Value::Null | Value::Bool(_) => return false,
     };

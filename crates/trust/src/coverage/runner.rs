@@ -4,6 +4,15 @@ use std::path::Path;
 
 /// Programs that fetch and run a package.
 const PACKAGES: &[&str] = &["npx", "uvx", "bunx", "pipx"];
+/// Whether a program fetches what it runs, and so may take long the first time.
+///
+/// ```
+/// assert!(ollm_trust::fetches_packages("/usr/bin/npx") && !ollm_trust::fetches_packages("node"));
+/// ```
+pub fn fetches_packages(program: &str) -> bool {
+    PACKAGES.contains(&program.rsplit('/').next().unwrap_or_default())
+}
+
 /// Programs that run what files of the project say.
 const TASKS: &[&str] = &[
     "ansible-playbook",

@@ -112,8 +112,8 @@ fn unread(error: DialectError) -> Unread {
 }
 
 /// What stands on standard input, or why it is not whole; nothing where nobody sent anything.
-pub(super) fn received_or_nothing() -> Option<Result<Vec<u8>, String>> {
-    match received(None) {
+pub(super) fn received_or_nothing(deadline: Option<Instant>) -> Option<Result<Vec<u8>, String>> {
+    match received(deadline) {
         Ok((bytes, _)) => Some(Ok(bytes)),
         Err(Unreceived { is_empty: true, .. }) => None,
         Err(Unreceived { why, .. }) => Some(Err(why)),

@@ -13,7 +13,7 @@ use ollm_protocol::dialect::agents::sender_of;
 use ollm_protocol::dialect::{AGENT, AgentDialect, agent_named, by_name};
 use ollm_protocol::event::Power;
 use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
-use ollm_store::{cut, one_line};
+use ollm_store::{Redactor, cut, one_line};
 
 use super::event::{self, Unread};
 use super::run::{Deadline, Listener, Manner, dispatch, not_run};
@@ -70,14 +70,16 @@ pub(super) fn answer(
 pub(crate) fn misused(words: &[OsString], failure: Failure, output: &mut Output) -> Result<u8, Failure> {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     let Some(from) = from(&words).filter(|_| !std::io::stdin().is_terminal()) else { return Err(failure) };
-    let Some(received) = event::received_or_nothing() else { return Err(failure) };
+    let agent = agent_named(from);
+    let is_event = |word: &&str| agent.is_some_and(|agent| agent.events.iter().any(|event| event.name == *word));
+    let event = words.iter().copied().find(is_event);
+    let patience = agent.and_then(|agent| agent.patience_at(event));
+    let due = patience.map(|patience| ends(patience, Instant::now()));
+    let Some(received) = event::received_or_nothing(due) else { return Err(failure) };
     output.silence();
     let why = format!("the line that asks makes no sense: {}", failure.message);
-    let (host, request, verdict) = match (by_name(from), received) {
-        (Some(host), received) => {
-            let event =
-                |name: &&&str| agent_named(from).is_some_and(|agent| agent.events.iter().any(|it| it.name == **name));
-            let event = words.iter().find(event).copied();
+    let (host, request, verdict) = match by_name(from) {
+        Some(host) => {
             let read = received.ok().and_then(|bytes| match event {
                 Some(event) => host.read_event_named(event, &bytes).ok(),
                 None => host.read_event(&bytes).ok(),
@@ -86,7 +88,7 @@ pub(crate) fn misused(words: &[OsString], failure: Failure, output: &mut Output)
             let verdict = not_judged(&request.event, &why, output);
             (host, request, verdict)
         }
-        (None, received) => match received.ok().and_then(|bytes| sender_of(&bytes)) {
+        None => match received.ok().and_then(|bytes| sender_of(&bytes)) {
             Some((sender, request)) => misdirected(sender, request, &why, output),
             None => (AGENT, nameless(), not_judged(&nameless().event, &why, output)),
         },
@@ -151,7 +153,9 @@ fn judged(
     let told = files.iter().filter_map(|file| dispatch(file, told, context, output).ok());
     let told = told.map(|outcome| report(outcome.verdict)).fold(Verdict::default(), Verdict::then);
     let (mut verdict, outcome) = dispatched(request, manner, context, output);
-    if request.event.kind == EventKind::SessionStart && agent.capabilities(request).message.is_possible() {
+    // A session that only became shorter was told before.
+    let begins = request.event.kind == EventKind::SessionStart && request.event.text("source") != Some("compact");
+    if begins && agent.capabilities(request).message.is_possible() {
         verdict.messages.extend(news(&request.event, outcome.as_ref(), context));
     }
     let can_change = agent.capabilities(request).modify.is_possible();
@@ -191,7 +195,9 @@ fn news(event: &Event, outcome: Option<&Outcome>, context: &AppContext) -> Vec<S
         news.truncate(MOST_NEWS);
         news.push(format!("{more} more lines; `ollm doctor` shows what is wrong"));
     }
-    news.iter().map(|line| format!("ollm: {}", cut(&one_line(line), LONGEST_NEWS))).collect()
+    let redactor = Redactor::new(context.secrets());
+    let shown = |line: &String| format!("ollm: {}", cut(&one_line(&redactor.redact_str(line)), LONGEST_NEWS));
+    news.iter().map(shown).collect()
 }
 
 /// What is said of a hook that was not done when the answer was due.

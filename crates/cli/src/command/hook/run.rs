@@ -185,8 +185,12 @@ fn timed(event: &Event) -> Event {
 
 /// What a person should know about the run, one line each.
 fn tell(event: &Event, outcome: &Outcome, output: &mut Output) {
-    not_run(event, outcome).iter().for_each(|line| output.tell(line));
-    outcome.reports.iter().filter_map(Report::failure).for_each(|failure| output.tell_failure(&failure));
+    for line in not_run(event, outcome) {
+        output.tell(&line);
+    }
+    for failure in outcome.reports.iter().filter_map(Report::failure) {
+        output.tell_failure(&failure);
+    }
 }
 
 /// Which hooks did not run although a person may expect it, one line each.

@@ -24,31 +24,28 @@ use crate::output::Output;
 const LONGEST_SCHEMA: usize = 1 << 10;
 
 pub(super) fn run(arguments: &CallArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let args = match arguments.args.as_deref() {
-        Some("-") => object(Some(&read_input()?))?,
-        text => object(text)?,
-    };
+    let args = GivenArguments::read(arguments)?;
     let timeout = arguments.timeout.as_deref().map(time).transpose()?;
     let servers = Servers::load(context)?;
     let meant = named(arguments, &servers);
     servers.tell_problems_of(meant.as_ref().map_or(arguments.server.as_str(), |(server, _)| server), output);
     let (server, tool) = meant?;
-    let outcome = call(server, tool, Call { args, timeout, ..Call::default() }, arguments, &servers, output);
+    let outcome = call((server, tool), &args, Call { timeout, ..Call::default() }, arguments, &servers, output);
     report(server, arguments.json, outcome, output)
 }
 
 /// Calls, and shows what came of it.
 fn call(
-    server: &str,
-    tool: &str,
+    (server, tool): (&str, &str),
+    args: &GivenArguments,
     call: Call,
     arguments: &CallArguments,
     servers: &Servers<'_>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let (taken, spill) = with_server(servers, server, output, |live, known, output| {
-        let tool = fitting(tool, &call.args, known, live, output)?;
-        let answer = ask(live, server, Call { tool: tool.clone(), ..call }, output);
+        let Fitting { raw: tool, args, .. } = fitting(tool, args, known, live, output)?;
+        let answer = ask(live, server, Call { tool: tool.clone(), args, ..call }, output);
         let taken = take(answer, &tool, &known.offers(&live.listed(server)))?;
         Ok((taken, live.spill(servers.context, server)))
     })?;
@@ -63,7 +60,7 @@ fn call(
 
 /// The server and the tool that are meant.
 fn named<'a>(arguments: &'a CallArguments, servers: &'a Servers<'_>) -> Result<(&'a str, &'a str), Failure> {
-    if let Some(tool) = &arguments.tool {
+    if let Some(tool) = arguments.tool.as_ref().filter(|_| !arguments.names_both()) {
         return Ok((&arguments.server, tool));
     }
     let name = &arguments.server;
@@ -105,15 +102,59 @@ fn show(result: ToolResult, arguments: &CallArguments, spill: &Spill, output: &m
     Ok(code)
 }
 
+/// Arguments as a person wrote them.
+struct GivenArguments {
+    object: Map<String, Value>,
+    /// What stands on the command line; what it means depends on the tool.
+    values: Vec<(String, String)>,
+}
+
+impl GivenArguments {
+    fn read(arguments: &CallArguments) -> Result<GivenArguments, Failure> {
+        let object = match arguments.args.as_deref() {
+            Some("-") => object(Some(&read_input()?))?,
+            text => object(text)?,
+        };
+        let mut values: Vec<(String, String)> = Vec::new();
+        let first = arguments.tool.iter().filter(|_| arguments.names_both());
+        for written in first.chain(&arguments.values) {
+            let Some((name, value)) = written.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+                return Err(Failure::usage(format!("`{written}` is no KEY=VALUE"))
+                    .hint("for instance path=README.md, or --args with a JSON object"));
+            };
+            if object.contains_key(name) || values.iter().any(|(known, _)| known == name) {
+                return Err(Failure::usage(format!("the argument `{name}` is there twice")));
+            }
+            values.push((name.to_owned(), value.to_owned()));
+        }
+        Ok(GivenArguments { object, values })
+    }
+
+    /// The arguments for a tool with this schema. What it wants as text is text, whatever it looks like.
+    fn typed(&self, schema: Option<&Map<String, Value>>) -> Map<String, Value> {
+        let wants_text = |name: &str| {
+            let wanted = schema.and_then(|schema| schema.get("properties")?.get(name)?.get("type"));
+            wanted.is_some_and(|wanted| wanted == "string")
+        };
+        let value = |name: &str, text: &str| match serde_json::from_str(text) {
+            Ok(value) if !wants_text(name) => value,
+            _ => Value::from(text),
+        };
+        let mut args = self.object.clone();
+        args.extend(self.values.iter().map(|(name, text)| (name.clone(), value(name, text))));
+        args
+    }
+}
+
 /// The server's own name for a tool that takes these arguments. What is remembered of a server may be out of date: only
 /// what it says now is a reason to refuse. Where changed tools wait for a person, only what it says now is a reason to call.
 fn fitting(
     tool: &str,
-    args: &Map<String, Value>,
+    args: &GivenArguments,
     known: &DeclaredServer,
     live: &Live,
     output: &mut Output,
-) -> Result<String, Failure> {
+) -> Result<Fitting, Failure> {
     let name = &known.spec.name;
     if let Some(entry) = known.cached.as_ref().filter(|_| known.review().is_none())
         && let Ok(fitting) = fit(tool, args, name, &known.offers(entry.listed()))
@@ -124,7 +165,7 @@ fn fitting(
     let listed = live.listed(name);
     // One that does not start says so when it is called.
     if listed.is_empty() {
-        return Ok(tool.to_owned());
+        return Ok(Fitting::unknown(tool, args));
     }
     let offers = known.offers(&listed);
     let offered = offers.tools.iter().any(|offer| offer.raw == tool || offer.tool.name == tool);
@@ -136,7 +177,7 @@ fn fitting(
     }
     let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
     if listed.iter().any(there) && offers.tools.iter().all(|offer| offer.raw != tool) {
-        return Ok(tool.to_owned());
+        return Ok(Fitting::unknown(tool, args));
     }
     Ok(fit(tool, args, name, &offers)?.told(tool, name, output))
 }
@@ -145,16 +186,23 @@ fn fitting(
 struct Fitting {
     /// The server's own name for it.
     raw: String,
+    /// What it is called with.
+    args: Map<String, Value>,
     /// What of its schema could not be checked.
     unchecked: Vec<String>,
 }
 
 impl Fitting {
-    fn told(self, tool: &str, server: &str, output: &mut Output) -> String {
+    /// A tool of which nothing is known.
+    fn unknown(tool: &str, args: &GivenArguments) -> Fitting {
+        Fitting { raw: tool.to_owned(), args: args.typed(None), unchecked: Vec::new() }
+    }
+
+    fn told(self, tool: &str, server: &str, output: &mut Output) -> Fitting {
         for what in &self.unchecked {
-            output.tell(&format!("server `{server}`, tool `{tool}`: --args are not checked in full: {what}"));
+            output.tell(&format!("server `{server}`, tool `{tool}`: the arguments are not checked in full: {what}"));
         }
-        self.raw
+        self
     }
 }
 
@@ -194,7 +242,7 @@ fn withheld(tool: &str, known: &DeclaredServer) -> Failure {
     ))
 }
 
-fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> Result<Fitting, Failure> {
+fn fit(tool: &str, args: &GivenArguments, server: &str, offers: &Offers) -> Result<Fitting, Failure> {
     let found = offers.tools.iter().find(|offer| offer.raw == tool || offer.tool.name == tool);
     let Some(offer) = found else {
         let failure = Failure::new(Kind::Usage, format!("server `{server}` has no tool `{tool}`"));
@@ -204,14 +252,17 @@ fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> 
             None => failure.hint(format!("`ollm mcp tools {}` shows those it has", shell_word(server))),
         });
     };
+    let (raw, args) = (offer.raw.clone(), args.typed(Some(&offer.tool.input.0)));
     match check(&Value::Object(args.clone()), &offer.tool.input.0) {
-        Ok(unchecked) => Ok(Fitting { raw: offer.raw.clone(), unchecked }),
-        Err(error @ Unfit::Endless) => Ok(Fitting { raw: offer.raw.clone(), unchecked: vec![error.to_string()] }),
+        Ok(unchecked) => Ok(Fitting { raw, args, unchecked }),
+        Err(error @ Unfit::Endless) => Ok(Fitting { raw, args, unchecked: vec![error.to_string()] }),
         Err(Unfit::Broken { at, why }) => {
             let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            Err(Failure::new(Kind::Usage, format!("--args do not fit tool `{tool}` of `{server}`{place}: {why}")).hint(
-                format!("it wants {}", cut(&Value::Object(offer.tool.input.0.clone()).to_string(), LONGEST_SCHEMA)),
-            ))
+            Err(Failure::new(
+                Kind::Usage,
+                format!("the arguments do not fit tool `{tool}` of `{server}`{place}: {why}"),
+            )
+            .hint(format!("it wants {}", cut(&Value::Object(offer.tool.input.0.clone()).to_string(), LONGEST_SCHEMA))))
         }
     }
 }

@@ -4,7 +4,7 @@ use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Servers, remarks};
 use ollm_mcp::{Offers, ServerState};
 use ollm_store::one_line;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::hook::columns;
 use crate::error::{Failure, Kind, OK};
@@ -12,6 +12,8 @@ use crate::output::Output;
 
 /// A description is cut to this many characters in a table.
 const GIST: usize = 80;
+/// So are the names of arguments.
+const LONGEST_ARGUMENTS: usize = 48;
 
 pub(super) fn run(
     names: &[String],
@@ -107,12 +109,26 @@ fn entries<'a>(known: &'a DeclaredServer, offers: &'a Offers, state: &'a str) ->
 }
 
 fn table(lists: &[Listed<'_>]) -> String {
-    let head = ["NAME", "DESCRIPTION"].map(str::to_owned);
+    let head = ["NAME", "ARGUMENTS", "DESCRIPTION"].map(str::to_owned);
     let body = lists.iter().flat_map(|(_, offers, _)| &offers.tools).map(|offer| {
         let text = one_line(&offer.tool.description);
         let gist: String = text.chars().take(GIST).collect();
-        [offer.tool.name.clone(), if gist.len() < text.len() { format!("{gist}…") } else { gist }]
+        let gist = if gist.len() < text.len() { format!("{gist}…") } else { gist };
+        [offer.tool.name.clone(), arguments(&offer.tool.input.0), gist]
     });
-    let rows: Vec<[String; 2]> = std::iter::once(head).chain(body).collect();
+    let rows: Vec<[String; 3]> = std::iter::once(head).chain(body).collect();
     if rows.len() == 1 { "There are no tools.\n".to_owned() } else { columns(&rows) }
+}
+
+/// The arguments that a tool takes, those it needs first; an optional one has a question mark.
+fn arguments(schema: &Map<String, Value>) -> String {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let needed: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let all = || properties.into_iter().flat_map(Map::keys).map(String::as_str);
+    let optional = all().filter(|name| !needed.contains(name)).map(|name| format!("{name}?"));
+    let names: Vec<String> = all().filter(|name| needed.contains(name)).map(str::to_owned).chain(optional).collect();
+    let shown = one_line(&names.join(" "));
+    let cut: String = shown.chars().take(LONGEST_ARGUMENTS).collect();
+    if cut.len() < shown.len() { format!("{cut}…") } else { cut }
 }

@@ -63,6 +63,9 @@ fn where_nothing_is_wrong_nothing_is_told() {
     let lab = Lab::new();
     lab.user_hook("session_start", "fine", "exit 0", "");
     assert_eq!(starts(&lab, "claude").stdout, "");
+    lab.user("broken.json", BROKEN);
+    let shorter = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "compact"}).to_string();
+    assert_eq!(lab.event_from("claude", &shorter).stdout, "");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn arguments_and_results_are_held_to_every_word_of_their_schemas() {
             "tools/call": {"result": {"content": [], "structuredContent": structured}},
         }));
         let ran = lab.run(&["mcp", "call", "s", "t", "--args", r#"{"id": "y"}"#, "--json"]);
-        let place = "--args do not fit tool `t` of `s` at /id: it does not match the pattern ^x";
+        let place = "the arguments do not fit tool `t` of `s` at /id: it does not match the pattern ^x";
         assert!(ran.code == 64 && ran.stderr.contains(place), "{ran:?}");
         let ran = lab.run(&["mcp", "call", "s", "t", "--args", r#"{"id": "x1"}"#, "--json"]);
         let expected = if kept { structured } else { Value::Null };

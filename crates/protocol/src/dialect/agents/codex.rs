@@ -37,7 +37,7 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         also_reads: &[],
         form: Form::Groups,
         events: USUAL,
-        taste: Taste::PLAIN,
+        taste: Taste { keys: Some(&["description", "hooks"]), ..Taste::PLAIN },
         review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
         project_variables: &[],
         written: Written {

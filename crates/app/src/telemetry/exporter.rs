@@ -1,0 +1,143 @@
+//! Sends spans to a collector, from a thread of its own, in batches.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ollm_net::Network;
+use serde_json::Value;
+use ureq::Agent;
+
+use super::metrics::Metrics;
+use super::span;
+
+/// So many events may wait; further ones are dropped.
+const QUEUE: usize = 256;
+/// A request has no more spans.
+const BATCH: usize = 512;
+/// How long spans wait for others.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long one may take once nobody waits for more: whoever ends should not have to wait.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
+/// Where a collector takes spans, below its address.
+const TRACES: &str = "/v1/traces";
+
+/// The way to a collector.
+#[derive(Debug)]
+pub(super) struct Exporter {
+    queue: Option<SyncSender<Vec<Value>>>,
+    thread: Option<JoinHandle<()>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Exporter {
+    pub(super) fn start(endpoint: &str, network: &Network, metrics: &Arc<Metrics>) -> Result<Exporter, String> {
+        let url = address(endpoint)?;
+        let config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(true).max_redirects(0);
+        let agent = network.agent(config, &url).map_err(|error| unsent(&url, &error.to_string()))?;
+        let (queue, waiting) = sync_channel(QUEUE);
+        let sender = Sender { url, agent, metrics: Arc::clone(metrics) };
+        let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(move || sender.run(&waiting));
+        let thread = thread.map_err(|error| format!("no spans are sent: {error}"))?;
+        Ok(Exporter { queue: Some(queue), thread: Some(thread), metrics: Arc::clone(metrics) })
+    }
+
+    /// Hands spans over; with a full queue they are dropped and counted.
+    pub(super) fn send(&self, spans: Vec<Value>) {
+        let count = spans.len();
+        if self.queue.as_ref().is_none_or(|queue| queue.try_send(spans).is_err()) {
+            self.metrics.dropped(count);
+        }
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        // Without a sender the thread sends what is left and ends; each of its requests has a deadline.
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn unsent(url: &str, why: &str) -> String {
+    format!("no spans are sent to {url}: {why}")
+}
+
+/// The address of spans: that of a collector, or one with a path of its own.
+fn address(endpoint: &str) -> Result<String, String> {
+    let endpoint = endpoint.trim();
+    let rest = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"));
+    let rest = rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(char::is_whitespace));
+    let Some(rest) = rest else {
+        return Err(unsent(endpoint, "an address begins with http:// or https://, as in http://127.0.0.1:4318"));
+    };
+    let has_path = rest.trim_end_matches('/').contains('/');
+    Ok(if has_path { endpoint.to_owned() } else { format!("{}{TRACES}", endpoint.trim_end_matches('/')) })
+}
+
+struct Sender {
+    url: String,
+    agent: Agent,
+    metrics: Arc<Metrics>,
+}
+
+impl Sender {
+    fn run(&self, waiting: &Receiver<Vec<Value>>) {
+        loop {
+            let Ok(first) = waiting.recv() else { return };
+            let (batch, is_last) = gather(first, waiting);
+            self.post(&batch, if is_last { LAST_PATIENCE } else { PATIENCE });
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    fn post(&self, spans: &[Value], patience: Duration) {
+        let body = span::request(spans).to_string();
+        let request = self.agent.post(&self.url).header("content-type", "application/json");
+        let sent = request.config().timeout_global(Some(patience)).build().send(body);
+        match sent {
+            Ok(_) => self.metrics.sent(spans.len()),
+            Err(_) => self.metrics.dropped(spans.len()),
+        }
+    }
+}
+
+/// What comes within a short while, and whether nothing more will.
+fn gather(first: Vec<Value>, waiting: &Receiver<Vec<Value>>) -> (Vec<Value>, bool) {
+    let (mut batch, deadline) = (first, Instant::now() + PAUSE);
+    while batch.len() < BATCH {
+        match waiting.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(more) => batch.extend(more),
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => return (batch, true),
+        }
+    }
+    (batch, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_collector_gets_the_path_of_spans_unless_it_has_one() {
+        for (endpoint, expected) in [
+            ("http://127.0.0.1:4318", Some("http://127.0.0.1:4318/v1/traces")),
+            ("http://127.0.0.1:4318/", Some("http://127.0.0.1:4318/v1/traces")),
+            ("https://otel.example/in/v1/traces", Some("https://otel.example/in/v1/traces")),
+            ("127.0.0.1:4318", None),
+            ("ftp://x", None),
+            ("http://", None),
+            ("http://a b", None),
+        ] {
+            assert_eq!(address(endpoint).ok().as_deref(), expected, "{endpoint}");
+        }
+    }
+}

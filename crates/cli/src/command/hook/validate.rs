@@ -1,0 +1,34 @@
+//! `ollm hook validate`: everything that is wrong with hook files, for people and for CI.
+
+use std::path::Path;
+
+use ollm_app::AppContext;
+use ollm_app::validation::validate_hooks;
+
+use crate::command::config::problem_entry;
+use crate::error::{FINDING, Failure, OK};
+use crate::output::Output;
+use crate::problem;
+
+pub(super) fn run(
+    file: Option<&Path>,
+    context: &AppContext,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let found = validate_hooks(file, context)?;
+    let code = if found.problems.is_empty() { OK } else { FINDING };
+    if as_json {
+        output.pretty_json(&found.problems.iter().map(problem_entry).collect())?;
+        return Ok(code);
+    }
+    for problem in &found.problems {
+        output.explain(&problem::render(problem));
+    }
+    match (code, found.hooks) {
+        (OK, 1) => output.tell("nothing is wrong with the one hook there is"),
+        (OK, count) => output.tell(&format!("nothing is wrong with the {count} hooks there are")),
+        _ => {}
+    }
+    Ok(code)
+}
