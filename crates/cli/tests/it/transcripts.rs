@@ -55,7 +55,7 @@ fn check(page: &str) {
     for section in text.split("\n## ").skip(1) {
         let steps = steps(section);
         count += steps.len();
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         let printed = play(&lab, &steps);
         assert_eq!(printed.len(), steps.len(), "{page}: a command ended the shell of\n{section}");
         for (step, printed) in steps.iter().zip(printed) {
