@@ -1,4 +1,5 @@
-//! The documents: the command reference is generated, links lead somewhere, READMEs show real examples, no machine is named.
+//! The documents: the command reference is generated, links lead somewhere, the book has all pages, READMEs show real examples, no
+//! machine is named.
 
 use std::fmt::Write;
 use std::fs;
@@ -119,6 +120,24 @@ fn every_link_between_documents_leads_somewhere() {
         }
     }
     assert_eq!(dead, Vec::<String>::new());
+}
+
+#[test]
+fn every_page_has_one_place_in_the_book() {
+    let docs = root().join("docs");
+    let mut pages = Vec::new();
+    for folder in ["", "agents/"] {
+        let entries = fs::read_dir(docs.join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let is_page = |name: &String| Path::new(name).extension().is_some_and(|extension| extension == "md");
+        pages.extend(names.filter(is_page).map(|name| format!("{folder}{name}")));
+    }
+    pages.retain(|page| page != "SUMMARY.md");
+    pages.sort_unstable();
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut listed = links(&summary);
+    listed.sort_unstable();
+    assert_eq!(listed, pages);
 }
 
 #[test]

@@ -64,6 +64,7 @@ mod task;
 mod telemetry;
 mod terminal;
 mod trace;
+mod transcripts;
 mod trust;
 mod trying;
 mod watch;
