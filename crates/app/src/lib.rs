@@ -19,6 +19,7 @@ pub mod command_box;
 mod complete;
 pub mod connect;
 pub mod control;
+pub mod dev;
 pub mod doctor;
 mod error;
 mod forecast;

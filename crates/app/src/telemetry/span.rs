@@ -31,8 +31,8 @@ fn dispatch(event: &Event, outcome: &Outcome, trace: &str, id: &str) -> Value {
         text("ollm.event", event.kind.name()),
         text("ollm.flow", outcome.verdict.flow.name()),
         json!({"key": "ollm.continue", "value": {"boolValue": outcome.continues()}}),
-        number("ollm.hooks.ran", outcome.reports.len()),
-        number("ollm.hooks.skipped", outcome.skipped.len()),
+        number("ollm.hooks.ran", &outcome.reports.len()),
+        number("ollm.hooks.skipped", &outcome.skipped.len()),
     ];
     attributes.extend(event.subject().map(|subject| text("ollm.subject", subject)));
     attributes.extend(event.session_id().map(|session| text("session.id", session)));
@@ -56,7 +56,7 @@ fn hook(report: &Report, outcome: &Outcome, trace: &str, parent: &str, at: usize
     ];
     attributes.extend(spec.extension.as_deref().map(|extension| text("ollm.extension", extension)));
     let exit = report.process.as_ref().and_then(|process| process.exit);
-    attributes.extend(exit.map(|exit| number("process.exit.code", exit)));
+    attributes.extend(exit.map(|exit| number("process.exit.code", &exit)));
     let began = outcome.time + report.started.saturating_duration_since(outcome.started);
     let (start, end) = times(began, report.duration);
     let failed = matches!(report.status, Status::Failed | Status::Timeout);
@@ -84,7 +84,7 @@ fn text(key: &str, value: &str) -> Value {
 }
 
 /// Whole numbers are texts in the JSON of protocol buffers.
-fn number(key: &str, value: impl ToString) -> Value {
+fn number(key: &str, value: &impl ToString) -> Value {
     json!({"key": key, "value": {"intValue": value.to_string()}})
 }
 
