@@ -70,6 +70,7 @@ impl Replay {
                 Needs::Address(_) => Some("it asks another server"),
                 Needs::Tool { .. } => Some("it calls a tool of a server"),
                 _ if hook.events.iter().any(|kind| hook.detached(*kind)) => Some("nobody waits for it"),
+                _ if !hook.spec.requires.services.is_empty() => Some("it requires a service"),
                 Needs::Nothing | Needs::Program { .. } | Needs::Shell(_) => None,
             };
             if let Some(why) = why {

@@ -71,15 +71,29 @@ fn hook(report: &Report, outcome: &Outcome, trace: &str, parent: &str, at: usize
 
 /// Spans as the body of one request.
 pub(super) fn request(spans: &[Value]) -> Value {
-    let resource = [text("service.name", "ollm"), text("service.version", env!("CARGO_PKG_VERSION"))];
-    let scope = json!({"name": "ollm", "version": env!("CARGO_PKG_VERSION")});
     json!({"resourceSpans": [{
-        "resource": {"attributes": resource},
-        "scopeSpans": [{"scope": scope, "spans": spans}],
+        "resource": resource(),
+        "scopeSpans": [{"scope": scope(), "spans": spans}],
     }]})
 }
 
-fn text(key: &str, value: &str) -> Value {
+/// Who tells it.
+pub(super) fn resource() -> Value {
+    json!({"attributes": [text("service.name", "ollm"), text("service.version", env!("CARGO_PKG_VERSION"))]})
+}
+
+/// What measured it.
+pub(super) fn scope() -> Value {
+    json!({"name": "ollm", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// A time as OTLP writes it.
+pub(super) fn nanos(time: SystemTime) -> String {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+}
+
+/// An attribute that is text.
+pub(super) fn text(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": short(value)}})
 }
 
@@ -100,6 +114,5 @@ fn span_id(trace: &str, at: usize) -> String {
 }
 
 fn times(start: SystemTime, duration: Duration) -> (String, String) {
-    let start = start.duration_since(UNIX_EPOCH).unwrap_or_default();
-    (start.as_nanos().to_string(), (start + duration).as_nanos().to_string())
+    (nanos(start), nanos(start + duration))
 }

@@ -14,6 +14,8 @@ const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix/store", "/proc", "/sys", "/dev"];
 /// What every program writes to.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm"];
+/// Where nothing is left of what is written.
+const SINKS: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 
 /// The job in its box; as it is where there is no need for one.
 pub(super) fn held(context: &ActionContext<'_>, mut job: Job) -> Result<Job, String> {
@@ -41,7 +43,7 @@ pub(super) fn held(context: &ActionContext<'_>, mut job: Job) -> Result<Job, Str
 /// The same rules, with nothing to write but a temporary folder, and without a network.
 fn only_reading(rules: BoxRules, context: &ActionContext<'_>) -> BoxRules {
     BoxRules {
-        writable: Some(DEVICES.iter().map(PathBuf::from).collect()),
+        writable: Some(SINKS.iter().map(PathBuf::from).collect()),
         temporary: Some(temporary(context)),
         network: BoxNetwork::Closed,
         ..rules
