@@ -30,6 +30,8 @@ pub(crate) struct Meter {
 struct Counted {
     bytes: usize,
     tokens: u64,
+    /// The tokens of the question alone.
+    read: u64,
 }
 
 /// How large a conversation is.
@@ -151,17 +153,20 @@ impl Meter {
         self.reads_tools = with_tools.is_some();
         self.bytes_per_token = ratio;
         let bytes = self.read_bytes(talk, tools) + answer;
-        self.counted = Some(Counted { bytes, tokens: read.saturating_add(written) });
+        self.counted = Some(Counted { bytes, tokens: read.saturating_add(written), read });
         None
     }
 
-    /// A server that drops the oldest messages counts less than it counted before, and less than its window.
+    /// A server that drops the oldest messages counts less than it counted before, and less than its window; or it counts
+    /// the same again and again, while the conversation grows.
     fn lost(&self, expected: Size, read: u64) -> Option<u64> {
-        let before = self.counted?.tokens;
+        let Counted { tokens: before, read: last, .. } = self.counted?;
         // Some servers count only what they had not read before; that is far less than any window.
         let window = self.known_window();
         let plausible = window.is_none_or(|window| read <= window && read >= window / 4);
-        (plausible && read >= 512 && read < before.saturating_mul(9) / 10).then(|| expected.tokens.saturating_sub(read))
+        let stays = read.abs_diff(last) <= last / 100 && expected.tokens > read.saturating_add(read / 25);
+        let shrank = read < before.saturating_mul(9) / 10;
+        (plausible && read >= 512 && (shrank || stays)).then(|| expected.tokens.saturating_sub(read))
     }
 
     /// Goes on with the count of another moment.
@@ -262,5 +267,9 @@ mod tests {
         let mut meter = Meter::default();
         meter.count(asked(14_000, 4000), (350, 90));
         assert_eq!(meter.count(asked(21_000, 120), (350, 90)), None, "it counts only what is new");
+        let mut meter = Meter::default();
+        meter.count(asked(3600, 900), (200, 50));
+        assert_eq!(meter.count(asked(4100, 1025), (200, 50)), None, "it reads all of it");
+        assert_eq!(meter.count(asked(4600, 1020), (200, 50)), Some(130), "it reads no more than before");
     }
 }

@@ -5,7 +5,7 @@ use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use ollm_catalog::{
     Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
@@ -184,6 +184,11 @@ impl App {
         self.whole(self.engine.dispatch_until(&self.completed(event), stop))
     }
 
+    /// Passes an event through its hooks, up to a deadline; `why` is said of those that were not done by then.
+    pub fn dispatch_by(&self, event: &Event, deadline: Instant, why: &str) -> Outcome {
+        self.whole(self.engine.dispatch_by(&self.completed(event), deadline, why))
+    }
+
     /// Passes an event through its hooks.
     pub fn dispatch(&self, event: &Event) -> Outcome {
         self.whole(self.engine.dispatch(&self.completed(event)))
@@ -257,6 +262,7 @@ impl App {
             background: stay.background.map(|launcher| trace::left_to(launcher, context, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
             read_only: false,
+            watch_boxes: false,
             hidden: context.hidden.clone(),
         };
         let mut engine = Engine::new(trust, environment);

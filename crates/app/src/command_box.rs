@@ -61,6 +61,17 @@ pub enum BoxStatus {
 }
 
 impl BoxStatus {
+    /// What becomes of the boxes of hooks and servers.
+    pub fn of_programs() -> BoxStatus {
+        // As much as any of them has.
+        let rules = BoxRules { readable: Some(Vec::new()), writable: Some(Vec::new()), ..BoxRules::default() };
+        match ProcessBox::new(BoxMeans::Landlock, &rules) {
+            Ok(made) if made.notes().is_empty() => BoxStatus::On,
+            Ok(made) => BoxStatus::Partial(made.notes().join("; ")),
+            Err(error) => BoxStatus::Unavailable(error.reason),
+        }
+    }
+
     /// The word for people.
     pub fn name(&self) -> &'static str {
         match self {

@@ -28,7 +28,7 @@ pub use import::{ImportPlan, plan_import};
 pub use line::{Caller, line};
 
 use record::{Original, Record};
-pub use status::{AgentStatus, Asker, Link, LinkState, agents, asker_of, remember_fired, status};
+pub use status::{AgentStatus, Asker, Link, LinkState, agents, asker_of, number_of, remember_fired, status};
 
 /// Larger settings files are not touched.
 const LARGEST_FILE: u64 = 4 << 20;

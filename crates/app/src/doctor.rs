@@ -10,12 +10,13 @@ use ollm_protocol::{EventKind, Hook, Remedy, Source};
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::command_box::CommandBox;
+use crate::command_box::{BoxStatus, CommandBox};
 use crate::connect::{self, AgentStatus, Link, LinkState, Reached, Scope};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
 use crate::senders::unsent;
 use crate::servers::Servers;
+use crate::trace;
 
 mod mend;
 
@@ -245,6 +246,16 @@ fn look_at_box(app: &App, context: &AppContext, found: &mut Examination) {
     if let Some(note) = status.note() {
         found.note(Area::Box, note, Some(context.tell(&Remedy::ShowConfiguration("agent"))));
     }
+    match BoxStatus::of_programs() {
+        BoxStatus::Unavailable(reason) => {
+            let what = "hooks and servers of projects and extensions run without a box";
+            found.note(Area::Box, format!("{what}, and those that declare `permissions` fail: {reason}"), None);
+        }
+        BoxStatus::Partial(reason) => {
+            found.note(Area::Box, format!("hooks and servers run in a partial box: {reason}"), None);
+        }
+        BoxStatus::On | BoxStatus::Off => {}
+    }
 }
 
 /// Folders within the project that are projects of their own by a `.ollm`: whoever works there has their hooks as well.
@@ -279,6 +290,9 @@ fn hooks(app: &App, found: &mut Examination) {
             found.fault(Area::Hooks, format!("`{}` does not run: {why}", hook.id()), None);
         }
     }
+    for failing in trace::failing(app) {
+        found.note(Area::Hooks, failing.line(app), None);
+    }
     for event in unsent(hooks.iter().map(|hook| &**hook), app.context()) {
         let weight = if event.never { Weight::Fault } else { Weight::Note };
         found.findings.push(Finding { area: Area::Hooks, weight, what: event.line, way_out: None, fix: None });
@@ -312,8 +326,9 @@ fn look_at_servers(servers: &Servers<'_>, found: &mut Examination) {
 fn look_at_agents(context: &AppContext, found: &mut Examination) {
     let all = connect::agents(context);
     let linked: Vec<&AgentStatus> = all.iter().filter(|status| !status.links.is_empty()).collect();
+    let connected = linked.iter().filter(|status| !status.askers.is_empty()).count();
     let asks = linked.iter().filter(|status| status.asks()).count();
-    found.saw(Area::Agents, format!("{} connected, {asks} of them asked already", linked.len()));
+    found.saw(Area::Agents, format!("{connected} connected, {asks} of them asked already"));
     for status in linked {
         let (name, title) = (status.agent.name, status.agent.title);
         for link in &status.links {

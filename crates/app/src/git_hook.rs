@@ -199,14 +199,13 @@ impl Place {
     }
 }
 
-/// Why nothing sends commits here, if that is so and there is a repository.
+/// Why nothing sends commits here, if that is so.
 pub(crate) fn why_unsent(context: &AppContext) -> Option<String> {
     let why = match Place::find(context).and_then(|place| place.entry(context)) {
         Ok(Entry::Works) => return None,
         Ok(_) => format!("; {}", context.tell(&Remedy::InstallGitHook)),
         Err(error) if error.kind == ErrorKind::Configuration => format!(": {error}"),
-        // There is no repository here.
-        Err(_) => return None,
+        Err(_) => return Some("nothing sends `git_commit` here, for this folder is in no repository".to_owned()),
     };
     Some(format!("nothing sends `git_commit` in this repository{why}"))
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::cases::{Case, Found};
+use crate::command_box::BoxStatus;
 use crate::complete::complete;
 use crate::error::{AppError, ErrorKind};
 
@@ -42,6 +43,22 @@ impl Rehearsal {
         // What hooks say is kept only while somebody listens.
         app.engine.bus.subscribe(Filter::all(), 0, |_| ());
         Ok(Rehearsal { app })
+    }
+
+    /// Passes an event through one hook alone, in a box: its own, or the least where it has none. The report has all that its
+    /// program opened and reached.
+    pub fn rehearse_in_box(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
+        if !hook.runs_program() {
+            let message = format!("hook `{}` runs no program of its own, so it has no box", hook.spec.name);
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+        if let BoxStatus::Unavailable(reason) = BoxStatus::of_programs() {
+            let message = format!("hook `{}` cannot be tried in a box: {reason}", hook.spec.name);
+            return Err(AppError::new(ErrorKind::Environment, message));
+        }
+        self.app.engine.watch_boxes();
+        let permissions = Some(hook.permissions.clone().unwrap_or_default());
+        self.rehearse(&Hook { permissions, ..hook.clone() }, event)
     }
 
     /// Passes an event through one hook alone, by all the rules that hold for it; also a hook that is switched off.

@@ -200,6 +200,10 @@ impl Scaffold<'_> {
         if let (Language::Rust, Some(map)) = (*language, entry.as_object_mut()) {
             map.insert("command".to_owned(), format!("./bin/{name}").into());
         }
+        // A hook of an extension runs in a box, which keeps it from writing elsewhere.
+        if let (Purpose::Logging, Some(map)) = (purpose, entry.as_object_mut()) {
+            map.insert("permissions".to_owned(), json!({"write": ["~/.local/state/ollm-hooks/"]}));
+        }
         let manifest = json!({
             "manifestVersion": 1,
             "name": name,

@@ -16,7 +16,8 @@ use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{
-    Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted, fetches_packages,
+    Approvable, ExtensionFolder, Identity, ProgramBox, Refusal, RefusalReason, Standing, Trust, Trusted,
+    fetches_packages,
 };
 
 use crate::app_context::AppContext;
@@ -108,6 +109,8 @@ impl<'w> Servers<'w> {
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let general = context.told(general);
         let (specs, mut problems) = load_servers(&context.places);
+        let settings = config.mcp();
+        let with_box = |spec| ServerSpec { default_box: settings.default_box, ..spec };
         let trust = context.trust(&config);
         let Joined { servers, broken, around } = bundled::join(context, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
@@ -115,9 +118,10 @@ impl<'w> Servers<'w> {
             problems.push(Problem::of_file(Severity::Error, &context.approvals(), message));
         }
         let cache = cache(context).all();
-        let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, context, &trust, &cache));
-        let bundled =
-            servers.into_iter().map(|(spec, bundle)| DeclaredServer::bundled(spec, bundle, context, &trust, &cache));
+        let own = specs.into_iter().map(|spec| DeclaredServer::of(with_box(spec), context, &trust, &cache));
+        let bundled = servers
+            .into_iter()
+            .map(|(spec, bundle)| DeclaredServer::bundled(with_box(spec), bundle, context, &trust, &cache));
         let mut all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
@@ -125,7 +129,6 @@ impl<'w> Servers<'w> {
             labels.of(&known.spec.name).unwrap_or_default().clone_into(&mut known.label);
         }
         let directories = config.extensions(&context.places).directories;
-        let settings = config.mcp();
         Ok(Servers { context, all, settings, labels, general, around, problems, directories, broken, trust })
     }
 
@@ -502,6 +505,7 @@ fn endpoint(
                 env: variables(context, &[bundled, env.0.clone(), copy.collect()].concat()),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
+                program_box: program_box(trusted, spec, bundle, context).map(Box::new),
             }
         }
         Address::Url { url, headers, transport: Transport::Http } => {
@@ -511,6 +515,24 @@ fn endpoint(
             Endpoint::Sse { url: url.clone(), headers: headers.0.clone() }
         }
     }
+}
+
+/// What the program of a server is held to; nothing if it runs without a box.
+fn program_box(
+    trusted: &Trusted<ServerSpec>,
+    spec: &ServerSpec,
+    bundle: Option<&Bundled>,
+    context: &AppContext,
+) -> Option<ProgramBox> {
+    let permissions = spec.held_to()?;
+    let project = context.places.project.as_ref().unwrap_or(&context.cwd);
+    let copy = bundle.map(|bundle| bundle.folder.as_path()).or_else(|| trusted.copy_folder());
+    Some(ProgramBox {
+        permissions,
+        declared: spec.permissions.is_some(),
+        copy: copy.map(Path::to_owned),
+        ..ProgramBox::new(trusted.program(), project, &context.trust_context())
+    })
 }
 
 /// An argument; where it names code that was approved, the copy of that.

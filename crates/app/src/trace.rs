@@ -14,11 +14,13 @@ use crate::app_context::AppContext;
 use crate::port::Notices;
 
 mod export;
+mod failing;
 mod filter;
 mod record;
 mod stats;
 
 pub use export::{chrome, csv, html};
+pub use failing::{FailingHook, failing};
 pub use filter::TraceFilter;
 pub use record::{HookRun, LeftOut, Record, Records, array, at};
 pub use stats::{HookStats, SlowRun, TraceStats};

@@ -1,6 +1,7 @@
 //! Scripts in hook folders that nothing declares: told where a session begins, and once a day at single events.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::Undeclared;
@@ -18,21 +19,42 @@ pub fn undeclared_line(script: &Undeclared, context: &AppContext) -> String {
     format!("{} is declared by no hook file and never runs; {way_out}", script.path.display())
 }
 
-/// A line for each script that nothing declares, unless they were looked for within the last day.
+/// A line for each script that nothing declares, at most once a day. Where there was none, the folders are looked into again
+/// when they changed.
 pub fn undeclared_today(context: &AppContext) -> Vec<String> {
     let Some(own) = context.own_home().filter(|own| own.is_dir()) else { return Vec::new() };
     let file = own.join("state/told/undeclared");
-    let told = fs::metadata(&file).and_then(|found| found.modified()).ok();
-    let now = SystemTime::now();
+    let looked = fs::metadata(&file).and_then(|found| found.modified()).ok();
     // A time in the future comes from a clock that was wrong then.
-    if told.is_some_and(|told| now.duration_since(told).is_ok_and(|since| since < PAUSE)) {
+    let is_recent = looked.is_some_and(|then| SystemTime::now().duration_since(then).is_ok_and(|since| since < PAUSE));
+    let known = if is_recent { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
+    let state = state_of_folders(context);
+    if known == TOLD || known.lines().any(|line| line == state) {
         return Vec::new();
     }
+    let lines = undeclared_lines(context);
+    let others = known.lines().take(MOST_PLACES - 1).flat_map(|line| [line, "\n"]);
+    let note =
+        if lines.is_empty() { std::iter::once(&*state).chain(["\n"]).chain(others).collect() } else { TOLD.to_owned() };
     // What cannot be remembered is not told either: it would be told at every event.
-    if write_atomic(&file, b"").is_err() {
-        return Vec::new();
+    if write_atomic(&file, note.as_bytes()).is_ok() { lines } else { Vec::new() }
+}
+
+/// What is noted when something was told.
+const TOLD: &str = "told\n";
+/// So many places are remembered where nothing was to be told.
+const MOST_PLACES: usize = 16;
+
+/// What changes when a script is put into a hooks folder.
+fn state_of_folders(context: &AppContext) -> String {
+    let places = &context.places;
+    let folders = places.projects().map(|project| project.join(".ollm/hooks")).chain([places.home.join("hooks")]);
+    let mut hasher = DefaultHasher::new();
+    for folder in folders.flat_map(|folder| [folder.join("trusted"), folder]) {
+        let changed = fs::metadata(&folder).and_then(|found| found.modified()).ok();
+        (folder, changed).hash(&mut hasher);
     }
-    undeclared_lines(context)
+    format!("{:016x}", hasher.finish())
 }
 
 /// Tells of every script that nothing declares.

@@ -217,10 +217,13 @@ impl FileWatcher {
             }
             if is_endless(&path, &chain) {
                 self.baseline.absorb(&path);
-                self.notices.push(format!(
-                    "hooks change {} for one another again and again; this change is taken as it is",
-                    baseline::name(&path, &self.root)
-                ));
+                let name = baseline::name(&path, &self.root);
+                let why = if chain.iter().all(|known| *known == path) {
+                    format!("{name} changes again and again while its hooks run")
+                } else {
+                    format!("hooks change {name} for one another again and again")
+                };
+                self.notices.push(format!("{why}; this change is taken as it is"));
                 continue;
             }
             if let Some(change) = self.baseline.compare(&path, &self.root) {
@@ -231,10 +234,9 @@ impl FileWatcher {
         None
     }
 
-    /// Hooks ran for a file in this time: what was written into it until then is what hooks know.
+    /// Hooks ran for a file in this time: what was written into it until then is what hooks know. That it is gone, they do not.
     pub(crate) fn hooks_ran(&mut self, path: &Path, chain: &Chain, (from, until): (SystemTime, SystemTime)) {
-        let is_later = notes::key_of(path).is_some_and(|key| time_of(&key) > until);
-        if !is_later {
+        if notes::key_of(path).is_some_and(|key| time_of(&key) <= until) {
             self.baseline.absorb(path);
         }
         self.runs.add(path, chain, from, until);

@@ -114,17 +114,26 @@ pub fn own_entries(text: &str, agent: &str, form: Form) -> Result<Vec<OwnEntry>,
 }
 
 /// Why the agent itself would not read a file of this text, though we can.
-pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
+pub fn rejected(text: &str, home: &Home) -> Option<String> {
     let (mark, plain) = text.strip_prefix('\u{feff}').map_or((false, text), |plain| (true, plain));
     if mark && !home.taste.mark {
-        return Some("it begins with a byte order mark");
+        return Some("it begins with a byte order mark".to_owned());
     }
     let found = loose(plain, TrailingCommas::Allowed);
     match () {
-        () if found.comments && !home.taste.comments => Some("it has comments"),
-        () if found.commas && !home.taste.commas => Some("it has a comma after the last item of a list or an object"),
-        () => None,
+        () if found.comments && !home.taste.comments => Some("it has comments".to_owned()),
+        () if found.commas && !home.taste.commas => {
+            Some("it has a comma after the last item of a list or an object".to_owned())
+        }
+        () => unknown_key(plain, home.taste.keys?).map(|key| format!("it has `{key}`, which is no key of such a file")),
     }
+}
+
+/// The first key at the top of a file that is none of these.
+fn unknown_key(text: &str, known: &[&str]) -> Option<String> {
+    let draft = draft(text).ok()?;
+    let Node::Map(pairs) = draft.root() else { return None };
+    pairs.iter().map(|(key, _)| key.clone()).find(|key| !known.contains(&key.as_str()))
 }
 
 /// Whether the settings in a file switch off all hooks of the agent, so that ours would not run either.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{LimitsSpec, Oauth, Origin, Source, ToolFilter};
+use ollm_protocol::{DefaultBox, LimitsSpec, Oauth, Origin, PermissionsSpec, Source, ToolFilter};
 use ollm_store::{check_owner, current_uid};
 use serde_json::Value;
 
@@ -65,6 +65,10 @@ pub struct ServerSpec {
     pub auto_restart: Option<bool>,
     /// Which of its tools are offered.
     pub tools: ToolFilter,
+    /// What its program may do, as declared.
+    pub permissions: Option<PermissionsSpec>,
+    /// Whether it is held to the least where it declares nothing.
+    pub default_box: DefaultBox,
     /// How to log in, where that needs more than the server says.
     pub oauth: Option<Oauth>,
     /// Whose it is.
@@ -88,11 +92,19 @@ impl ServerSpec {
             lazy: None,
             auto_restart: None,
             tools: ToolFilter::default(),
+            permissions: None,
+            default_box: DefaultBox::default(),
             oauth: None,
             source: Source::User,
             extension: None,
             origin: Origin::default(),
         }
+    }
+
+    /// What its program is held to, declared or not; nothing where it runs without a box, or elsewhere.
+    pub fn held_to(&self) -> Option<PermissionsSpec> {
+        let held = self.default_box.applies_to(self.permissions.as_ref(), self.source);
+        held.filter(|_| matches!(self.address, Address::Command { .. }))
     }
 
     /// The server in a message, with the extension it is part of.

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ollm_app::AppContext;
 use ollm_app::command_box::BoxPolicy;
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
@@ -16,8 +17,10 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 
 pub(crate) mod agent;
+mod candidates;
 pub(crate) mod config;
 pub(crate) mod ext;
+mod groups;
 pub(crate) mod hook;
 pub(crate) mod mcp;
 pub(crate) mod trace;
@@ -35,7 +38,7 @@ const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left ou
 
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
-#[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(name = "ollm", version, disable_help_subcommand = true, subcommand_required = true, max_term_width = 120)]
 #[command(
     after_help = "Exit codes: 0 proceed, 1 a finding (a failed test, a bad file, nothing to show), 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
 )]
@@ -75,7 +78,7 @@ pub(crate) enum Command {
     },
     /// Send an event of your own, or any other, through its hooks
     Emit(EmitArguments),
-    /// List the agents there are, or let one ask ollm at each of its events
+    /// List the agents, or let one ask ollm at each of its events
     Connect(ConnectArguments),
     /// Take out of an agent's settings what `connect` put there
     Disconnect(DisconnectArguments),
@@ -86,24 +89,24 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: GitHookCommand,
     },
-    /// Tell hooks of every file that people and programs create, edit or delete in this project
+    /// Tell hooks of every file that changes in this project; people and programs may create, edit or delete it
     #[command(after_help = WATCH_HELP)]
     Watch {
         /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Run a command in a box: neither it nor anything that it starts can change protected files
+    /// Run a command in a box; neither it nor anything that it starts can change protected files
     #[command(after_help = BOX_HELP)]
     Box(BoxArguments),
-    /// Look over everything that is set up, and say what keeps it from working
+    /// Look over what is set up, and say what keeps it from working
     #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
     Doctor(DoctorArguments),
-    /// Say why each hook does or does not run for an event, why one hook does not run, or how an earlier verdict came about
+    /// Say why a hook does or does not run; or how a verdict came about
     Explain(ExplainArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace(TraceArguments),
-    /// Pass recorded events through the hooks once more, and say what would be different; nothing is touched
+    /// Pass recorded events through the hooks again, and compare; nothing is touched
     Replay(ReplayArguments),
     /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
@@ -120,7 +123,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Sign your approvals with a key, and see what the machine's policy fixes
+    /// Sign your approvals with a key; see what the machine's policy fixes
     Trust {
         #[command(subcommand)]
         command: TrustCommand,
@@ -130,10 +133,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: McpCommand,
     },
-    /// Give a model a task, and let it work with tools while every hook has its say
+    /// Give a model a task; it works with tools while every hook has its say
     #[command(after_help = TASK_HELP)]
     Run(TaskArguments),
-    /// Talk with a model on the terminal, while every hook has its say
+    /// Talk with a model on the terminal; every hook has its say
     #[command(after_help = CHAT_HELP)]
     Chat {
         #[command(flatten)]
@@ -149,18 +152,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SessionCommand,
     },
-    /// Watch a whole session with hooks, an extension and an MCP server, in a throwaway home; needs nothing but a shell
+    /// Watch a whole session with hooks in a throwaway home; it needs nothing but a shell
     Demo {
         /// Print one JSON object instead of the story
         #[arg(long)]
         json: bool,
     },
-    /// Print the script that makes a shell complete our commands
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Print the JSON Schema of a file, or of what passes between us and a hook
+    /// Have a shell complete our commands; it offers the names of your hooks, servers, extensions and sessions
+    Completions(CompletionsArguments),
+    /// Print the JSON Schema of a file, of an event, or of an answer
     Schema(SchemaArguments),
     /// Print the manual page, or write the pages of all commands
     Man {
@@ -189,6 +189,38 @@ pub(crate) enum GitHookCommand {
         /// The file with the message
         message: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct CompletionsArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<CompletionsCommand>,
+    /// Print the script for this shell
+    #[arg(required = true)]
+    pub(crate) shell: Option<CompletionShell>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CompletionsCommand {
+    /// Write the script where the shell looks for it, and say where that is
+    Install {
+        /// The shell; without it, the one that `SHELL` names
+        shell: Option<CompletionShell>,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The shells that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CompletionShell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
 }
 
 #[derive(Debug, Args)]
@@ -257,8 +289,7 @@ pub(crate) struct ConnectArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct DisconnectArguments {
-    /// The agent, by its id
-    #[arg(required_unless_present = "all")]
+    /// The agent, by its id; or --all
     pub(crate) agent: Option<String>,
     /// Every agent, in your own settings and in those of this project
     #[arg(long, conflicts_with = "agent")]
@@ -368,10 +399,20 @@ pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
     arguments.iter().any(|word| word == "--help" || word == "-h")
 }
 
+/// The whole command line, with its commands in groups.
+pub(crate) fn command_line() -> clap::Command {
+    groups::grouped(Cli::command())
+}
+
+/// The same for a shell that completes it: names of what there is, in these surroundings.
+pub(crate) fn completed_line(context: &std::sync::Arc<AppContext>) -> clap::Command {
+    candidates::added(command_line(), context)
+}
+
 /// Parses the command line; nothing is left to do when it asked for help, which is printed here.
 pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Option<Command>, Failure> {
     let words = std::iter::once(OsString::from("ollm")).chain(arguments.iter().cloned());
-    let parsed = Cli::try_parse_from(words);
+    let parsed = command_line().try_get_matches_from(words).and_then(|found| Cli::from_arg_matches(&found));
     match parsed {
         Ok(cli) => {
             if cli.verbosity.verbose {
@@ -379,7 +420,7 @@ pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Optio
             }
             Ok(Some(cli.command))
         }
-        Err(error) if error.use_stderr() => Err(misused(&error, output)),
+        Err(error) if error.use_stderr() => Err(misused(&error)),
         Err(error) => {
             output.text(&error.render().ansi().to_string())?;
             Ok(None)
@@ -390,16 +431,17 @@ pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Optio
 /// Parses the options of `ollm hook run` by their definition, without that of every other command.
 pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Result<RunArguments, Failure> {
     let words = std::iter::once(OsString::from("ollm hook run")).chain(options.iter().cloned());
-    let run = HookRun::try_parse_from(words).map_err(|error| misused(&error, output))?;
+    let run = HookRun::try_parse_from(words).map_err(|error| misused(&error))?;
     if run.verbosity.verbose {
         output.be_verbose();
     }
     Ok(run.arguments)
 }
 
-fn misused(error: &clap::Error, output: &mut Output) -> Failure {
-    output.explain(&error.render().ansi().to_string());
-    Failure::new(Kind::Usage, "")
+fn misused(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    Failure { styled: Some(error.render().ansi().to_string()), ..Failure::new(Kind::Usage, message) }
 }
 
 /// What to do with what is found.

@@ -8,7 +8,7 @@ use crate::output::Output;
 
 mod r#box;
 mod chat;
-mod completions;
+pub(crate) mod completions;
 pub(crate) mod config;
 mod connect;
 pub(crate) mod demo;
@@ -30,6 +30,7 @@ mod skill;
 mod trace;
 pub(crate) mod trust;
 mod watch;
+pub(crate) mod welcome;
 
 pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
@@ -42,7 +43,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::GitHook { command } => git_hook::run_command(&command, context, output),
         Command::Watch { json } => watch::run(json, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
-        Command::Completions { shell } => completions::run(shell, output),
+        Command::Completions(arguments) => completions::run(&arguments, context, output),
         Command::Schema(arguments) => schema::run(&arguments, context, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Explain(arguments) => explain::run(&arguments, context, output),

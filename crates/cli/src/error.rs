@@ -39,11 +39,13 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What to do about it, one line each.
     pub(crate) hints: Vec<String>,
+    /// The same for a terminal, in several styled lines, where there is that.
+    pub(crate) styled: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), hints: Vec::new() }
+        Failure { kind, message: message.into(), hints: Vec::new(), styled: None }
     }
 
     #[must_use]
@@ -70,7 +72,7 @@ impl From<ErrorKind> for Kind {
 
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Failure {
-        Failure { kind: error.kind.into(), message: error.message, hints: error.hints }
+        Failure { hints: error.hints, ..Failure::new(error.kind.into(), error.message) }
     }
 }
 

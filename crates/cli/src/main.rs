@@ -24,6 +24,7 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
 
+use arguments::Preamble;
 use error::{Failure, Kind};
 use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
@@ -39,10 +40,11 @@ fn main_code() -> u8 {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::new();
     let surroundings = OnceCell::new();
-    let code = match run(&arguments, &process, &surroundings, &mut output) {
-        Ok(code) => code,
-        Err(failure) => output.failure(&failure),
-    };
+    let done = run(&arguments, &process, &surroundings, &mut output).or_else(|failure| match failure.kind {
+        Kind::Usage => command::hook::misused(&arguments, failure, &mut output),
+        _ => Err(failure),
+    });
+    let code = done.unwrap_or_else(|failure| output.failure(&failure));
     if let Some(context) = surroundings.get() {
         output.write_log(context);
     }
@@ -56,27 +58,41 @@ fn run(
     surroundings: &OnceCell<AppContext>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let (preamble, rest) = arguments::preamble(arguments)?;
-    if preamble.verbose {
+    // Only with this mark is it a question of a shell: an event is judged whatever the environment says.
+    if let ([mark, words @ ..], Some(shell)) = (arguments, std::env::var_os(command::completions::ASKED_BY))
+        && mark == "--"
+    {
+        return command::completions::complete(
+            &shell,
+            words,
+            context(surroundings, None, Overrides::default())?,
+            output,
+        );
+    }
+    let (Preamble { overrides, verbose }, rest) = arguments::preamble(arguments)?;
+    if verbose {
         output.be_verbose();
     }
-    let context_in = |told: Option<&Path>| context(surroundings, told, preamble.overrides);
     let words: Vec<&str> = rest.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(rest) => {
             let request = arguments::parse_hook_run(rest.get(2..).unwrap_or_default(), output)?;
-            command::hook::run::run(&request, context_in, output)
+            command::hook::run::run(&request, |told| context(surroundings, told, overrides), output)
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
-        // Whoever says nothing wants to talk.
-        [] if rest.is_empty() && output::is_conversation() => {
-            let chat = arguments::parse(&["chat".into()], output)?;
-            chat.map_or(Ok(error::OK), |chat| command::run(chat, context_in(None)?, output))
+        // Whoever says nothing wants to talk, once there is something to talk with.
+        [] if rest.is_empty() => {
+            let context = context(surroundings, None, overrides)?;
+            if output::is_conversation() && !command::welcome::is_first(context) {
+                let chat = arguments::parse(&["chat".into()], output)?;
+                return chat.map_or(Ok(error::OK), |chat| command::run(chat, context, output));
+            }
+            command::welcome::run(context, output)
         }
         _ => match arguments::parse(arguments, output)? {
-            Some(command) => command::run(command, context_in(None)?, output),
+            Some(command) => command::run(command, context(surroundings, None, overrides)?, output),
             None => Ok(error::OK),
         },
     }

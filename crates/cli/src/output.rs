@@ -156,7 +156,9 @@ impl Output {
     /// Tells why nothing came of it; the answer is the exit code.
     pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
         self.silent = false;
-        if !failure.message.is_empty() {
+        if let Some(styled) = &failure.styled {
+            self.explain(styled);
+        } else if !failure.message.is_empty() {
             if failure.kind != Kind::Usage {
                 self.log.add("error", &failure.message);
             }

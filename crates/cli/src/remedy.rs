@@ -32,6 +32,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::DeclareScript { event, path } => {
             named(&format!("hook add {}", event.unwrap_or("EVENT")), &path.display().to_string())
         }
+        Remedy::ShowRuns(id) => named("trace list --hook", id),
         Remedy::ListHooks => "ollm hook list".to_owned(),
         Remedy::ListServers => "ollm mcp list".to_owned(),
         Remedy::ListSessions => "ollm session list".to_owned(),

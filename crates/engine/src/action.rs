@@ -15,6 +15,7 @@ use ollm_protocol::{Action, Answer, Dialect, End, Event, EventKind, Hook, Output
 use ollm_trust::Trusted;
 use serde_json::Value;
 
+use crate::boxed_job::BoxedJob;
 use crate::environment::Environment;
 use crate::template::{self, TemplateWarning};
 
@@ -47,7 +48,7 @@ pub(crate) enum Prepared {
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Start this program.
-    Job(Box<Job>),
+    Job(Box<BoxedJob>),
     /// Do this on a thread of its own.
     Remote(Box<dyn RemoteTask>),
 }
@@ -171,10 +172,10 @@ pub(crate) struct ActionContext<'a> {
 
 pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
     match runner(&context.hook().action).prepare(context) {
-        Prepared::Task(Task::Job(job), warnings) => match permissions::held(context, *job) {
-            Ok(job) => Prepared::Task(Task::Job(Box::new(job)), warnings),
-            Err(why) => Prepared::Impossible(why),
-        },
+        Prepared::Task(Task::Job(mut boxed), warnings) => {
+            boxed.program_box = permissions::program_box(context, &boxed.job);
+            Prepared::Task(Task::Job(boxed), warnings)
+        }
         prepared => prepared,
     }
 }

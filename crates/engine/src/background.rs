@@ -20,7 +20,7 @@ use crate::action::Task;
 use crate::environment::Environment;
 use crate::present::{presentable, redactor};
 use crate::report::Report;
-use crate::run::{RunContext, Sent, answered, remains, returned};
+use crate::run::{RunContext, Sent, answered, failed, remains, returned};
 
 mod payload;
 
@@ -214,12 +214,16 @@ impl Work {
     fn run(self, children: &Children) {
         let sent = Sent::now();
         let report = match self.task {
-            Task::Job(job) => {
-                let bytes = job.stdin.len();
-                let outcome = children.run(*job);
-                let process = remains(&outcome, bytes);
-                Report { process, ..answered(&self.hook, &self.event, &outcome, &sent) }
-            }
+            Task::Job(job) => match job.held() {
+                Ok((job, running)) => {
+                    let bytes = job.stdin.len();
+                    let outcome = children.run(job);
+                    let process = remains(&outcome, bytes);
+                    let report = answered(&self.hook, &self.event, &outcome, &sent);
+                    running.told(Report { process, ..report }, &outcome.stderr)
+                }
+                Err(why) => failed(&self.hook, why, &sent),
+            },
             Task::Remote(remote_task) => returned(&self.hook, &self.event, &remote_task.run(), &sent),
         };
         if let Some(told) = &self.told {

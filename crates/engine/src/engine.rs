@@ -78,18 +78,24 @@ impl Engine {
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, Listing::Fitting, Stop(None))
+        self.dispatch_with(event, Listing::Fitting, Stop::NEVER)
     }
 
     /// Like [`Engine::dispatch`], but `stop` is asked again and again: once it says so, the hooks that run are ended with
     /// everything they started, and no other begins. Each of them has failed, and its failure policy decides.
     pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
-        self.dispatch_with(event, Listing::Fitting, Stop(Some(stop)))
+        self.dispatch_with(event, Listing::Fitting, Stop::when(stop))
+    }
+
+    /// Like [`Engine::dispatch_until`], up to a deadline; `why` is said of the hooks that were not done by then.
+    pub fn dispatch_by(&self, event: &Event, deadline: Instant, why: &str) -> Outcome {
+        let is_over = || Instant::now() >= deadline;
+        self.dispatch_with(event, Listing::Fitting, Stop::when(&is_over).because(why))
     }
 
     /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
     pub fn dispatch_explained(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, Listing::All, Stop(None))
+        self.dispatch_with(event, Listing::All, Stop::NEVER)
     }
 
     /// What would happen for an event.
@@ -143,7 +149,7 @@ impl Engine {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
         let progress = Progress::new(event, Vec::new());
-        self.walk(stages, progress, Facts::default(), &self.means(self.wire(&trace_id), Stop(None))).reports
+        self.walk(stages, progress, Facts::default(), &self.means(self.wire(&trace_id), Stop::NEVER)).reports
     }
 
     /// Has somebody told what came of the hooks that nobody waited for, on the thread that ran them. Hooks that were handed
@@ -161,6 +167,11 @@ impl Engine {
     /// no such box, the hook fails.
     pub fn only_read(&mut self) {
         self.environment.read_only = true;
+    }
+
+    /// Notes from now on all that hooks do in their boxes, for their reports.
+    pub fn watch_boxes(&mut self) {
+        self.environment.watch_boxes = true;
     }
 
     /// The processes of this engine.

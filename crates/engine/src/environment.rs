@@ -36,6 +36,8 @@ pub struct Environment {
     pub background: Option<Launcher>,
     /// Whether programs of hooks may change nothing and reach nobody: each runs in a box that only reads.
     pub read_only: bool,
+    /// Whether all is noted that hooks do in their boxes, and not only what these refuse.
+    pub watch_boxes: bool,
     /// Further values that must never be shown, among them what the servers of others were given.
     pub hidden: Hidden,
 }

@@ -33,6 +33,7 @@ struct Readme;
 
 mod action;
 mod background;
+mod boxed_job;
 pub mod bus;
 mod clear;
 mod engine;

@@ -44,7 +44,9 @@ pub(crate) fn narrow<'s>(
     surroundings: &dyn Fn() -> &'s Surroundings,
 ) -> Result<Failure, Skip> {
     scope(hook, event)?;
-    patterns(hook, event, surroundings)?;
+    if let Some(unread) = patterns(hook, event, surroundings)? {
+        return Ok(Some(unread));
+    }
     let failure = condition(hook, event, surroundings)?;
     Ok(failure.or_else(|| hook.broken.clone()))
 }
@@ -62,9 +64,9 @@ fn scope(hook: &Arc<Hook>, event: &Event) -> Result<(), Skip> {
     Err(Skip::new(hook, Reason::Scope, detail))
 }
 
-fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s Surroundings) -> Result<(), Skip> {
+fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s Surroundings) -> Result<Failure, Skip> {
     if hook.patterns.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let paths = event.paths();
     let surroundings = surroundings();
@@ -72,9 +74,13 @@ fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s 
     let (cwd, root) = (surroundings.cwd(event), own.as_ref().unwrap_or(&surroundings.root));
     let fits = |path: &&str| hook.patterns.matches(&from_root(path, &cwd, root));
     if paths.iter().any(fits) {
-        return Ok(());
+        return Ok(None);
     }
     let patterns = hook.patterns.text().join("`, `");
+    if paths.is_empty() && event.kind.is_file() {
+        let why = format!("the event has no `path`, which its `filePatterns` `{patterns}` look at");
+        return if hook.is_gate() { Ok(Some(why)) } else { Err(Skip::new(hook, Reason::Pattern, why)) };
+    }
     let detail = match paths.as_slice() {
         [] => format!("`filePatterns` wants a file that matches `{patterns}`, and the event names none"),
         [path] => format!("`{path}` does not match `{patterns}`"),

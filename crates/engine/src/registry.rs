@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ollm_protocol::event::EVENTS;
-use ollm_protocol::matcher::Pattern;
+use ollm_protocol::matcher::{Pattern, prefix_key};
 use ollm_protocol::{EventKind, Hook, Layer, Matcher, Source, Subject};
 
 use crate::report::{Reason, Skip, declared};
@@ -187,14 +187,15 @@ impl EventIndex {
     fn index(&mut self, kind: EventKind, pattern: &Pattern, at: usize) {
         match pattern {
             Pattern::Exact(name) => {
-                self.exact.entry(Subject::new(kind, name).key().to_owned()).or_default().push(at);
+                self.exact.entry(Subject::new(kind, name).key().into_owned()).or_default().push(at);
             }
             Pattern::Builtin => self.others.push(at),
             Pattern::Prefix(prefix) => {
-                self.prefixes.entry(prefix.clone()).or_default().push(at);
+                let prefix = prefix_key(prefix);
                 if let Err(place) = self.prefix_lengths.binary_search(&prefix.len()) {
                     self.prefix_lengths.insert(place, prefix.len());
                 }
+                self.prefixes.entry(prefix.into_owned()).or_default().push(at);
             }
         }
     }
@@ -202,10 +203,10 @@ impl EventIndex {
     fn fitting(&self, subject: Option<Subject<'_>>) -> Vec<&Arc<Hook>> {
         let mut found: Vec<usize> = self.any.clone();
         if let Some(subject) = subject {
-            found.extend(subject.keys().filter_map(|key| self.exact.get(key)).flatten());
+            found.extend(subject.keys().filter_map(|key| self.exact.get(&*key)).flatten());
             // A length that ends inside a character fits no prefix; a longer one still may.
-            let beginnings =
-                |length: &usize| subject.names().filter_map(|name| name.get(..*length)).collect::<Vec<_>>();
+            let names: Vec<_> = subject.beginnings().filter(|_| !self.prefixes.is_empty()).collect();
+            let beginnings = |length: &usize| names.iter().filter_map(|name| name.get(..*length)).collect::<Vec<_>>();
             let prefixes = self.prefix_lengths.iter().flat_map(beginnings);
             found.extend(prefixes.filter_map(|prefix| self.prefixes.get(prefix)).flatten());
             let fits =

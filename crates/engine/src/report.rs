@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use ollm_process::WatchedAccess;
 use ollm_protocol::{EventKind, Hook, Verdict};
 use serde_json::{Map, Value};
 
@@ -53,6 +54,8 @@ pub struct Report {
     pub stack: Option<String>,
     /// What was odd but accepted.
     pub warnings: Vec<String>,
+    /// What its program opened and reached, where that was asked for.
+    pub accesses: Vec<WatchedAccess>,
     /// Whether something it started kept its output open after it ended.
     pub leaky: bool,
     /// Whether it refused in so many words, as opposed to failing.

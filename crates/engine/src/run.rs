@@ -13,6 +13,7 @@ use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
 use crate::action::{self, ActionContext, Prepared, RemoteTask, Task, TaskReply, ToolCaller, Witness, prepare};
 use crate::background::Background;
+use crate::boxed_job::RunningBox;
 use crate::bus::Wire;
 use crate::clear::Step;
 use crate::environment::Environment;
@@ -45,11 +46,33 @@ pub(crate) struct RunContext<'a> {
 
 /// Says, when it is asked, that nobody wants the hooks to go on.
 #[derive(Clone, Copy)]
-pub(crate) struct Stop<'a>(pub(crate) Option<&'a (dyn Fn() -> bool + Sync)>);
+pub(crate) struct Stop<'a> {
+    asked: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// What is said of a hook that was not allowed to finish.
+    why: &'a str,
+}
 
-impl Stop<'_> {
+impl<'a> Stop<'a> {
+    /// All hooks may finish.
+    pub(crate) const NEVER: Stop<'static> = Stop { asked: None, why: INTERRUPTED };
+
+    /// Hooks may go on until this says that nobody wants them to.
+    pub(crate) fn when(asked: &'a (dyn Fn() -> bool + Sync)) -> Stop<'a> {
+        Stop { asked: Some(asked), why: INTERRUPTED }
+    }
+
+    /// The same, and this is said of hooks that were not done.
+    pub(crate) fn because(self, why: &'a str) -> Stop<'a> {
+        Stop { why, ..self }
+    }
+
     fn is_set(self) -> bool {
-        self.0.is_some_and(|stop| stop())
+        self.asked.is_some_and(|asked| asked())
+    }
+
+    /// Why a hook was ended; a signal may have been faster.
+    fn reason(self) -> String {
+        if self.is_set() { self.why } else { INTERRUPTED }.to_owned()
     }
 }
 
@@ -63,7 +86,7 @@ impl std::fmt::Debug for Stop<'_> {
 pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
-    let mut waiting: Vec<(usize, &Trusted<Hook>, Sent)> = Vec::with_capacity(steps.len());
+    let mut waiting: Vec<(usize, &Trusted<Hook>, Sent, RunningBox)> = Vec::with_capacity(steps.len());
     let mut remote_tasks: Vec<(usize, &Trusted<Hook>, Sent, PendingTask)> = Vec::new();
     for step in steps {
         means.wire.starts(step.hook(), event);
@@ -78,12 +101,15 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
                         sent.warnings = warnings;
                         Some(left(hook, means.background.start(hook, event, task, means), &sent))
                     }
-                    Prepared::Task(Task::Job(job), warnings) => {
-                        (sent.bytes, sent.warnings) = (job.stdin.len(), warnings);
-                        waiting.push((reports.len(), trusted, sent));
-                        jobs.push(*job);
-                        None
-                    }
+                    Prepared::Task(Task::Job(job), warnings) => match job.held() {
+                        Ok((job, running)) => {
+                            (sent.bytes, sent.warnings) = (job.stdin.len(), warnings);
+                            waiting.push((reports.len(), trusted, sent, running));
+                            jobs.push(job);
+                            None
+                        }
+                        Err(why) => Some(failed(hook, why, &sent)),
+                    },
                     Prepared::Task(Task::Remote(remote_task), warnings) => {
                         sent.warnings = warnings;
                         let away = PendingTask::send(remote_task, sent.started);
@@ -100,7 +126,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
         };
         reports.push(report.map(|report| undecided(report, event.kind)));
     }
-    let outcomes = match means.stop.0 {
+    let outcomes = match means.stop.asked {
         _ if jobs.is_empty() => Vec::new(),
         Some(stop) => means.children.run_all_until(jobs, stop),
         None => means.children.run_all(jobs),
@@ -110,8 +136,14 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Ve
             *place = Some(report);
         }
     };
-    for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
-        let mut report = with_hint(answered(trusted.hook(), event, &outcome, &sent), trusted, &outcome.stderr);
+    for ((at, trusted, sent, running), outcome) in waiting.into_iter().zip(outcomes) {
+        let hook = trusted.hook();
+        let report = match outcome.end {
+            ollm_process::End::Interrupted => failed(hook, means.stop.reason(), &sent),
+            _ => answered(hook, event, &outcome, &sent),
+        };
+        let report = with_hint(report, trusted, &outcome.stderr);
+        let mut report = running.told(report, &outcome.stderr);
         report.process = remains(&outcome, sent.bytes);
         if let Some(process) = report.process.as_mut().filter(|_| means.wire.listened()) {
             process.spoken = Some(spoken(&outcome));
@@ -188,10 +220,10 @@ impl PendingTask {
     fn wait(self, stop: Stop<'_>) -> TaskReply {
         loop {
             let left = self.timeout.saturating_sub(self.started.elapsed());
-            match self.told.recv_timeout(if stop.0.is_some() { left.min(LOOKING) } else { left }) {
+            match self.told.recv_timeout(if stop.asked.is_some() { left.min(LOOKING) } else { left }) {
                 Ok(said) => return said,
                 Err(RecvTimeoutError::Disconnected) => return TaskReply::failed("it panicked"),
-                Err(RecvTimeoutError::Timeout) if stop.is_set() => return TaskReply::failed(INTERRUPTED),
+                Err(RecvTimeoutError::Timeout) if stop.is_set() => return TaskReply::failed(stop.why),
                 Err(RecvTimeoutError::Timeout) if left <= LOOKING => return self.late(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -223,13 +255,14 @@ fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {
         error: None,
         stack: None,
         warnings: sent.warnings.iter().map(ToString::to_string).collect(),
+        accesses: Vec::new(),
         leaky: false,
         refused,
         detached: false,
     }
 }
 
-fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
+pub(crate) fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
     Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), sent) }
 }
 

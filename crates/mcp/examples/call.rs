@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = BlockingClient::new(Arc::new(context))?;
     // Any program that speaks MCP on its standard streams.
     let program = testkit::mcp_server().into();
-    let endpoint = Endpoint::Stdio { program, args: vec![], env: vec![], cwd: None, limits: Limits::default() };
+    let endpoint =
+        Endpoint::Stdio { program, args: vec![], env: vec![], cwd: None, limits: Limits::default(), program_box: None };
     client.add(ReadyServer::new("trial", endpoint), ServerMemory::default());
     client.start("trial")?;
     let args = [("text".to_owned(), "hello".into())].into_iter().collect();

@@ -122,6 +122,7 @@ mod tests {
             env: vec![("TOKEN".into(), "never-shown".into())],
             cwd: None,
             limits: Limits::default(),
+            program_box: None,
         })
     }
 

@@ -51,6 +51,9 @@ pub enum CallErrorKind {
     /// It does not run, and does not start.
     #[error("{0}")]
     Unavailable(String),
+    /// The tool is not called before a person has looked at it.
+    #[error("{0}")]
+    Untrusted(String),
     /// It answered with a failure.
     #[error("{message} (error {code})")]
     Refused {

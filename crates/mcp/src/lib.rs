@@ -50,6 +50,7 @@
 //! let client = BlockingClient::new(Arc::new(context))?;
 //! let endpoint = Endpoint::Stdio {
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
+//!     program_box: None,
 //! };
 //! client.add(ReadyServer::new("files", endpoint), ServerMemory::default());
 //! let error = client.start("files").unwrap_err().to_string();

@@ -98,11 +98,15 @@ pub trait Watch: Send + Sync {
     fn notice(&self, server: &str, notice: &ServerNotice);
 }
 
-/// Is asked right before each start of a server's program: the first, and every one after a crash or a pause.
-/// Other servers wait meanwhile, so it may read a few files and no more.
+/// Is asked right before each start of a server's program, the first and every one after a crash or a pause, and before
+/// each call. Other servers wait meanwhile, so it may read a few files and no more.
 pub trait Admit: Send + Sync {
     /// Why the program may not be started, if it may not.
     fn refusal(&self, server: &str) -> Option<String>;
+
+    /// Why a tool may not be called, if it may not. The server runs: this is what it lists now, which may be different from
+    /// what it listed when the caller chose the tool.
+    fn tool_refusal(&self, server: &str, tool: &str, listed: &Arc<[Value]>) -> Option<String>;
 }
 
 /// What happened to a server.

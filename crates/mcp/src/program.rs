@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_process::{End, Job, Resident, SpawnError};
+use ollm_process::{BoxError, End, Job, ProcessBox, Resident, SpawnError};
+use ollm_trust::ProgramBox;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt, BufReader, Interest};
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -35,6 +36,11 @@ pub(crate) struct Program {
     stderr: JoinHandle<()>,
     grace: Duration,
     end: Option<End>,
+    /// What it is held to, and the box that holds it.
+    running_box: Option<(Box<ProgramBox>, Arc<ProcessBox>)>,
+    log: Arc<Log>,
+    /// The first line of the log that may be its own.
+    mark: u64,
 }
 
 /// The streams of a program as a connection.
@@ -43,7 +49,7 @@ pub(crate) type Streams = LineTransport<Receiver, Sender>;
 impl Program {
     /// Starts the program of a server.
     pub(crate) async fn start(shared: &ServerShared, endpoint: &Endpoint) -> Result<(Self, Streams), StartError> {
-        let Endpoint::Stdio { program, args, env, cwd, limits } = endpoint else {
+        let Endpoint::Stdio { program, args, env, cwd, limits, program_box } = endpoint else {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         };
         let job = Job {
@@ -56,6 +62,12 @@ impl Program {
         if let Some(why) = shared.context.ports.admit.as_ref().and_then(|admit| admit.refusal(&shared.ready.name)) {
             return Err(StartError::Barred(why));
         }
+        let job = match program_box {
+            Some(own) => own.hold(job).map_err(|error| StartError::Barred(cannot_hold(&error)))?,
+            None => job,
+        };
+        let running_box = program_box.clone().zip(job.process_box.clone());
+        let mark = shared.log.mark();
         let mut resident = shared.launch(job).await?;
         let streams = resident.streams().ok_or(io::ErrorKind::BrokenPipe)?;
         let exit = resident.exit_file().map(|file| file.try_clone_to_owned()).transpose()?;
@@ -64,7 +76,8 @@ impl Program {
         let (reader, writer) = (Receiver::from_owned_fd(streams.stdout)?, Sender::from_owned_fd(streams.stdin)?);
         let transport =
             LineTransport::new(reader, writer, shared.context.settings.bounds.message, Arc::clone(&shared.log));
-        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, transport))
+        let log = Arc::clone(&shared.log);
+        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None, running_box, log, mark }, transport))
     }
 
     /// The number of its process.
@@ -101,7 +114,19 @@ impl Program {
             }
         }
         let _ = timeout(LAST_WORDS, &mut self.stderr).await;
-        self.end.as_ref().filter(|_| itself).map(describe)
+        let refused = self.refusals();
+        if let Some(refused) = &refused {
+            self.log.add(refused);
+        }
+        let end = self.end.as_ref().filter(|_| itself).map(describe)?;
+        Some(refused.map_or_else(|| end.clone(), |refused| format!("{end}; {refused}")))
+    }
+
+    /// What its box refused, and what would allow it.
+    fn refusals(&self) -> Option<String> {
+        let (program_box, made) = self.running_box.as_ref()?;
+        let said = self.log.since(self.mark).0.join("\n");
+        program_box.refusals(&made.accesses(), &said)
     }
 }
 
@@ -165,6 +190,10 @@ async fn drain(stderr: Receiver, log: Arc<Log>) {
 #[expect(deprecated, reason = "its unsafe successor only asks that the file stays open, and this one is owned")]
 fn async_file(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(file, Interest::READABLE)
+}
+
+fn cannot_hold(error: &BoxError) -> String {
+    format!("it cannot be held to its `permissions`: {error}")
 }
 
 fn describe(end: &End) -> String {

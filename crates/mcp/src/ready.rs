@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ollm_process::Limits;
 use ollm_protocol::{Oauth, ToolFilter};
+use ollm_trust::ProgramBox;
 
 /// An MCP server that is ready to be started.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +75,8 @@ pub enum Endpoint {
         cwd: Option<PathBuf>,
         /// What it may use.
         limits: Limits,
+        /// The box that it runs in; none when absent.
+        program_box: Option<Box<ProgramBox>>,
     },
     /// Streamable HTTP; the older SSE where the server knows nothing else.
     Http {

@@ -304,13 +304,13 @@ impl Server {
         idle: Duration,
         report: Option<OnProgress>,
     ) -> Result<Value, CallError> {
-        let requester = self.requester().await?;
+        let requester = self.requester_for(&request).await?;
         let deadline = RequestDeadline::new(idle, self.shared.context.settings.timings.ceiling.max(idle));
         match requester.send_interactive(&request, deadline, report.clone()).await {
             Ok(result) => Ok(result),
             // Nothing was sent, so a second try is harmless.
             Err(RequestError::Unsent) => {
-                let requester = self.requester().await?;
+                let requester = self.requester_for(&request).await?;
                 match requester.send_interactive(&request, deadline, report).await {
                     Ok(result) => Ok(result),
                     Err(failure) => Err(self.failed(failure).await),
@@ -318,6 +318,19 @@ impl Server {
             }
             Err(failure) => Err(self.failed(failure).await),
         }
+    }
+
+    /// The live connection, made if need be, if the tool that is to be called may be called as the server lists it now.
+    async fn requester_for(&self, request: &InteractiveRequest) -> Result<Arc<Requester>, CallError> {
+        let requester = self.requester().await?;
+        if let (InteractiveRequest::Call(tool, _), Some(admit)) = (request, &self.shared.context.ports.admit) {
+            self.refresh().await;
+            let listed = self.shared.now().tools;
+            if let Some(why) = admit.tool_refusal(self.name(), tool, &listed) {
+                return Err(self.error(CallErrorKind::Untrusted(format!("its tool `{tool}` is not called: {why}"))));
+            }
+        }
+        Ok(requester)
     }
 
     /// The live connection, made if need be.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ollm_process::{BoxMeans, BoxRules, Children, End, Job, ProcessBox};
+use ollm_process::{BoxMeans, BoxRules, BoxWatch, Children, End, Job, ProcessBox};
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -37,8 +37,9 @@ fn main() {
         starts.push(started.elapsed());
         ends.push(time(|| resident.map(|resident| resident.stop(Duration::from_secs(1)))));
     }
-    for means in [BoxMeans::Namespaces, BoxMeans::Landlock] {
-        boxed(means, &program, rounds / 4, &children);
+    let kinds = [BoxMeans::Namespaces, BoxMeans::Landlock].map(|means| (means, BoxWatch::Nothing));
+    for (means, watch) in kinds.into_iter().chain([(BoxMeans::Landlock, BoxWatch::Refused)]) {
+        boxed(means, watch, &program, rounds / 4, &children);
     }
     let guards: Vec<_> = (0..100).map(|_| time(|| Children::new().run(Job::new(&program)))).collect();
 
@@ -54,9 +55,9 @@ fn main() {
 }
 
 /// What a box adds, beside the same job without one.
-fn boxed(means: BoxMeans, program: &str, rounds: usize, children: &Children) {
+fn boxed(means: BoxMeans, watch: BoxWatch, program: &str, rounds: usize, children: &Children) {
     let paths = ["/etc/passwd", "/etc/group", "/etc/hosts", "/usr/share", "/var/log"];
-    let rules = BoxRules { read_only: paths.map(PathBuf::from).to_vec(), ..BoxRules::default() };
+    let rules = BoxRules { read_only: paths.map(PathBuf::from).to_vec(), watch, ..BoxRules::default() };
     let started = Instant::now();
     let made = match ProcessBox::new(means, &rules) {
         Ok(made) => Arc::new(made),
@@ -70,9 +71,10 @@ fn boxed(means: BoxMeans, program: &str, rounds: usize, children: &Children) {
         inside.push(time(|| black_box(made.is_current() && matches!(children.run(job).end, End::Exited(_)))));
     }
     let [plain, inside] = [plain, inside].map(median);
+    let watched = if watch == BoxWatch::Nothing { "" } else { ", watched" };
     let name = means.name();
     println!(
-        "box by {name}: made in {making:?}; job {plain:?}, in the box {inside:?}, ratio {:.3}",
+        "box by {name}{watched}: made in {making:?}; job {plain:?}, in the box {inside:?}, ratio {:.3}",
         ratio(inside, plain)
     );
 }

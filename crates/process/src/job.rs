@@ -37,6 +37,17 @@ impl Job {
         Self { program: program.into(), ..Self::default() }
     }
 
+    /// The same in a box, whose temporary folder, if it has one, `TMPDIR` names.
+    #[must_use]
+    pub fn in_box(mut self, made: ProcessBox) -> Self {
+        if let Some(temporary) = made.temporary() {
+            self.env.retain(|(name, _)| name != "TMPDIR");
+            self.env.push(("TMPDIR".into(), temporary.into()));
+        }
+        self.process_box = Some(Arc::new(made));
+        self
+    }
+
     /// The environment as the program gets it: no program is looked up in the folder that it happens to run in.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&OsStr, Cow<'_, OsStr>)> {
         self.env.iter().filter_map(|(name, value)| {

@@ -77,7 +77,7 @@ mod windows;
 pub use error::{SpawnError, Stage};
 pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};
-pub use process_box::{BoxError, BoxMeans, BoxNetwork, BoxRules, ProcessBox};
+pub use process_box::{BoxAccess, BoxError, BoxMeans, BoxNetwork, BoxRules, BoxWatch, ProcessBox, WatchedAccess};
 pub use setup::ProcessSetup;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[doc(hidden)]

@@ -30,6 +30,50 @@ pub struct BoxRules {
     pub temporary: Option<PathBuf>,
     /// Whether the program shares a person's terminal: nothing can be typed there in their place then.
     pub terminal: bool,
+    /// What is noted of what programs do; only where Landlock holds the box.
+    pub watch: BoxWatch,
+}
+
+/// What is noted of what programs in a box do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BoxWatch {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the box refuses of changes and sockets. Programs read so many files that being asked about each would slow them
+    /// down by a third.
+    Refused,
+    /// All that is opened, made, removed and reached.
+    Everything,
+}
+
+/// Something that a program in a box did, or was kept from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BoxAccess {
+    /// It opened this to read it.
+    Read(PathBuf),
+    /// It opened, made or removed a file.
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What has to be writable for that: the file, or the folder in which a name is made or removed.
+        within: PathBuf,
+    },
+    /// It opened a socket of the network.
+    Network,
+    /// It opened a socket of this machine.
+    Service,
+    /// It reached this address.
+    Connect(String),
+}
+
+/// An access that was noted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WatchedAccess {
+    /// What was done.
+    pub access: BoxAccess,
+    /// Whether the box refused it.
+    pub refused: bool,
 }
 
 /// Whether the network can be used in a box.
@@ -106,18 +150,30 @@ pub struct ProcessBox {
     pub(crate) inner: platform::PlatformBox,
     means: BoxMeans,
     notes: Vec<String>,
+    rules: BoxRules,
 }
 
 impl ProcessBox {
     /// Makes a box by these means.
     pub fn new(means: BoxMeans, rules: &BoxRules) -> Result<Self, BoxError> {
         let (inner, notes) = platform::PlatformBox::new(means, rules).map_err(|reason| BoxError::new(means, reason))?;
-        Ok(Self { inner, means, notes })
+        Ok(Self { inner, means, notes, rules: rules.clone() })
     }
 
     /// By which means the kernel holds it.
     pub fn means(&self) -> BoxMeans {
         self.means
+    }
+
+    /// The rules that it was made by.
+    pub fn rules(&self) -> &BoxRules {
+        &self.rules
+    }
+
+    /// What was noted so far of what programs in it did ([`BoxRules::watch`]). What a program did that has ended is all here,
+    /// but for what could not be read of it.
+    pub fn accesses(&self) -> Vec<WatchedAccess> {
+        self.inner.accesses()
     }
 
     /// What this kernel cannot hold of the rules.

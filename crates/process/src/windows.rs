@@ -122,6 +122,10 @@ impl PlatformBox {
     pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
         match *self {}
     }
+
+    pub(crate) fn accesses(&self) -> Vec<crate::WatchedAccess> {
+        match *self {}
+    }
 }
 
 /// This system adopts no descendants.

@@ -18,6 +18,7 @@ use crate::verdict::Verdict;
 mod agent;
 pub mod agents;
 mod answer;
+mod call;
 mod gate;
 mod ollm;
 mod rpc;
@@ -219,6 +220,14 @@ pub enum DialectError {
         field: &'static str,
         /// What it must be.
         expected: &'static str,
+    },
+    /// Two fields that mean the same have different values.
+    #[error("`{first}` and `{second}` of the event say different things; send one of them")]
+    Contradiction {
+        /// The one.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
     },
     /// The event's name is in no dialect.
     #[error(transparent)]

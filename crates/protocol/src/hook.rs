@@ -21,6 +21,7 @@ mod error;
 mod held;
 mod interpreter;
 pub mod key;
+mod permissions;
 mod valid;
 
 pub use action::{Action, ActionSpec, Builtin, Needs, holds_shell_characters};
@@ -28,6 +29,7 @@ pub use endpoint::{Endpoint, EndpointError, Header};
 pub use error::HookError;
 pub use held::Held;
 pub use interpreter::{Runs, runs};
+pub use permissions::{DefaultBox, PermissionsSpec};
 
 /// The programs a hook may name without a path.
 pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx", "uvx"];
@@ -149,30 +151,6 @@ pub struct LimitsSpec {
     pub output: Option<u64>,
 }
 
-/// What the program of a hook may do beyond reading its own files and the system's: all else is refused by the kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PermissionsSpec {
-    /// What it may read, with all that is in it: absolute, below `~`, or from the project's root.
-    pub read: Vec<String>,
-    /// What it may write, spelled likewise.
-    pub write: Vec<String>,
-    /// Whether it may use the network.
-    pub net: bool,
-}
-
-impl PermissionsSpec {
-    /// What the box of the hook leaves open, in a few words.
-    pub fn describe(&self) -> String {
-        let list = |usual: &[&str], more: &[String]| {
-            usual.iter().copied().chain(more.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
-        };
-        let reads = list(&["system folders", "its own files", "the project"], &self.read);
-        let writes = list(&["a temporary folder of its own"], &self.write);
-        let net = if self.net { "the network" } else { "no network" };
-        format!("reads {reads}; writes {writes}; {net}")
-    }
-}
-
 /// How often a hook may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
@@ -266,7 +244,7 @@ pub struct HookSpec {
     /// Further files the script depends on, absolute.
     pub inputs: Vec<PathBuf>,
     pub limits: LimitsSpec,
-    /// What its program may do; everything where it says nothing.
+    /// What its program may do, as declared.
     pub permissions: Option<PermissionsSpec>,
     pub enabled: bool,
     pub source: Source,
@@ -359,6 +337,11 @@ impl HookSpec {
         }
     }
 
+    /// Whether it runs a program of its own.
+    pub fn runs_program(&self) -> bool {
+        matches!(self.action.needs(), Needs::Program { .. } | Needs::Shell(_))
+    }
+
     /// Its title and the id that commands take.
     pub fn label(&self) -> String {
         if self.id == self.name { self.title() } else { format!("{} ({})", self.title(), self.id) }
@@ -377,11 +360,14 @@ pub struct Rules {
     pub whitelist: Vec<String>,
     /// A timeout for hooks that have none of their own.
     pub timeout: Option<Duration>,
+    /// Whether hooks that declare no permissions are held to the least.
+    pub default_box: DefaultBox,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { whitelist: WHITELIST.iter().map(|&name| name.to_owned()).collect(), timeout: None }
+        let whitelist = WHITELIST.iter().map(|&name| name.to_owned()).collect();
+        Rules { whitelist, timeout: None, default_box: DefaultBox::default() }
     }
 }
 
@@ -404,6 +390,8 @@ pub struct Hook {
     pub on_failure: Setting<OnFailure>,
     /// For which agents it runs.
     pub reach: Setting<Reach>,
+    /// What its program is held to, declared or not; nothing where it runs without a box, or runs no program.
+    pub permissions: Option<PermissionsSpec>,
     /// Why it is switched off, where that is not its declaration's own word.
     pub off: Option<String>,
     /// The settings of its extension, as variables; no part of what is approved.
@@ -439,6 +427,8 @@ impl Hook {
         let defaults = dialect.defaults();
         let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
         let reach = Setting::of(spec.reach, defaults.reach);
+        let permissions = rules.default_box.applies_to(spec.permissions.as_ref(), spec.source);
+        let permissions = permissions.filter(|_| spec.runs_program());
         Ok(Hook {
             spec,
             events,
@@ -448,6 +438,7 @@ impl Hook {
             timeout,
             on_failure,
             reach,
+            permissions,
             off: None,
             settings: Vec::new(),
             patterns,
@@ -459,6 +450,11 @@ impl Hook {
     /// The id.
     pub fn id(&self) -> &str {
         &self.spec.id
+    }
+
+    /// Whether it runs a program of its own.
+    pub fn runs_program(&self) -> bool {
+        self.spec.runs_program()
     }
 
     /// The file whose content decides what happens, if there is one.

@@ -29,8 +29,9 @@ mod verdict;
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventError, EventKind, FileChange};
 pub use hook::{
-    Action, ActionSpec, Basis, Builtin, Endpoint, Held, Hook, HookError, HookSpec, Layer, LimitsSpec, Needs, OnFailure,
-    Origin, PermissionsSpec, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
+    Action, ActionSpec, Basis, Builtin, DefaultBox, Endpoint, Held, Hook, HookError, HookSpec, Layer, LimitsSpec,
+    Needs, OnFailure, Origin, PermissionsSpec, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout,
+    Variable,
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::{Matcher, Subject};

@@ -1,6 +1,9 @@
 //! Which subjects a hook cares about: `*`, exact names, `prefix*`, lists with `|`, `builtin:*`, and `re:` expressions.
 //!
-//! A tool has a name in each agent's vocabulary; a matcher that fits one of them fits the tool, whoever calls it.
+//! A tool has a name in each agent's vocabulary; a matcher that fits one of them fits the tool, whoever calls it. Agents join the
+//! server and the tool of an MCP call by different signs, so these signs, and where the server ends, do not count.
+
+use std::borrow::Cow;
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -9,6 +12,8 @@ use crate::tool::{Declaration, declared};
 
 /// Longer expressions are refused: they cost time to compile at every start.
 const LONGEST_EXPRESSION: usize = 10_000;
+/// In more places an MCP name is not parted otherwise for an expression.
+const MOST_PARTINGS: usize = 16;
 
 /// A compiled matcher.
 #[derive(Clone, Debug)]
@@ -37,23 +42,51 @@ pub enum Pattern {
 pub struct Subject<'a> {
     name: &'a str,
     tool: Option<&'static Declaration>,
+    is_call: bool,
 }
 
 impl<'a> Subject<'a> {
     /// What an event of this kind is about.
     pub fn new(kind: EventKind, name: &'a str) -> Subject<'a> {
-        Subject { name, tool: kind.is_tool_call().then(|| declared(name)).flatten() }
+        let is_call = kind.is_tool_call();
+        Subject { name, tool: is_call.then(|| declared(name)).flatten(), is_call }
     }
 
     /// The names under which hooks for exactly this subject are filed by [`Subject::key`].
-    pub fn keys(self) -> impl Iterator<Item = &'a str> {
+    pub fn keys(self) -> impl Iterator<Item = Cow<'a, str>> {
         let also = self.tool.map_or(&[] as &[&str], |tool| tool.also);
-        std::iter::once(self.key()).chain(also.iter().copied())
+        std::iter::once(self.key()).chain(also.iter().copied().map(Cow::Borrowed))
     }
 
     /// One name for all names of the same tool.
-    pub fn key(self) -> &'a str {
-        self.tool.map_or(self.name, |tool| tool.name)
+    pub fn key(self) -> Cow<'a, str> {
+        match self.tool {
+            Some(tool) => tool.name.into(),
+            None => self.joined().map_or(Cow::Borrowed(self.name), Cow::Owned),
+        }
+    }
+
+    /// Every name that the prefixes of matchers are compared with, filed by [`prefix_key`].
+    pub fn beginnings(self) -> impl Iterator<Item = Cow<'a, str>> {
+        self.names().map(Cow::Borrowed).chain(self.joined().map(Cow::Owned))
+    }
+
+    /// The one name for an MCP tool, however its agent joins the parts.
+    fn joined(self) -> Option<String> {
+        joined(self.name).filter(|_| self.is_call)
+    }
+
+    /// The names of an MCP tool whose server may end elsewhere than where it is parted.
+    fn partings(self) -> impl Iterator<Item = String> {
+        let parts = self.name.strip_prefix("mcp__").and_then(|name| name.split_once("__")).filter(|_| self.is_call);
+        parts.into_iter().flat_map(|(server, tool)| {
+            let signs = tool.char_indices().filter(|(_, letter)| is_sign(*letter));
+            let parting = move |(at, sign): (usize, char)| {
+                let (more, rest) = (tool.get(..at)?, tool.get(at + 1..)?);
+                Some(format!("mcp__{server}{sign}{more}__{rest}"))
+            };
+            signs.take(MOST_PARTINGS).filter_map(parting)
+        })
     }
 
     /// The name as it came, then every other name of the tool.
@@ -117,7 +150,10 @@ impl Matcher {
             (Matcher::Any, _) => true,
             (_, None) => false,
             (Matcher::List(patterns), Some(subject)) => patterns.iter().any(|pattern| pattern.matches(subject)),
-            (Matcher::Expression(expression), Some(subject)) => subject.names().any(|name| expression.is_match(name)),
+            (Matcher::Expression(expression), Some(subject)) => {
+                subject.names().any(|name| expression.is_match(name))
+                    || subject.partings().any(|name| expression.is_match(&name))
+            }
         }
     }
 
@@ -142,10 +178,14 @@ impl Pattern {
     pub fn matches(&self, subject: Subject<'_>) -> bool {
         match self {
             Pattern::Exact(name) if name == subject.name => true,
-            Pattern::Exact(name) => {
-                subject.tool.is_some_and(|tool| declared(name).is_some_and(|wanted| tool.does(wanted)))
+            Pattern::Exact(name) => match subject.tool {
+                Some(tool) => declared(name).is_some_and(|wanted| tool.does(wanted)),
+                None => subject.joined().is_some_and(|own| joined(name).is_some_and(|wanted| own == wanted)),
+            },
+            Pattern::Prefix(prefix) => {
+                let key = prefix_key(prefix);
+                subject.beginnings().any(|name| name.starts_with(&*key))
             }
-            Pattern::Prefix(prefix) => subject.names().any(|name| name.starts_with(prefix)),
             Pattern::Builtin => !subject.name.starts_with("mcp__"),
         }
     }
@@ -157,6 +197,33 @@ impl Pattern {
             Pattern::Builtin => "builtin:*".to_owned(),
         }
     }
+}
+
+/// One form for all prefixes that mean the same tools of MCP servers; others are as they are.
+pub fn prefix_key(prefix: &str) -> Cow<'_, str> {
+    joined(prefix).map_or(Cow::Borrowed(prefix), Cow::Owned)
+}
+
+/// An MCP name with one sign between all its words: `mcp__git__push`, `mcp_git_push` and `@git/push` are one.
+fn joined(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("mcp_").or_else(|| name.strip_prefix('@').filter(|rest| rest.contains('/')))?;
+    let mut joined = String::from("mcp-");
+    for letter in rest.chars() {
+        match letter {
+            sign if is_sign(sign) => {
+                if !joined.ends_with('-') {
+                    joined.push('-');
+                }
+            }
+            letter => joined.push(letter),
+        }
+    }
+    Some(joined)
+}
+
+/// What agents join the words of a name by.
+fn is_sign(letter: char) -> bool {
+    matches!(letter, '_' | '-' | '/')
 }
 
 fn expression_matcher(expression: &str) -> Result<Matcher, MatcherError> {
@@ -236,6 +303,11 @@ mod tests {
             ("run_shell*", &["shell", "Bash"]),
             ("Write|Edit", &["write_file", "replace", "apply_patch", "fs_write", "write_to_file"]),
             ("NotebookEdit", &["notebook_edit"]),
+            ("mcp__my-git__push", &["mcp__my__git-push", "mcp__my_git__push"]),
+            ("mcp__my-git__*", &["mcp__my__git-push", "mcp__my-git__push"]),
+            ("re:^mcp__my-git__", &["mcp__my__git-push"]),
+            ("mcp_git_push|@git/push", &["mcp__git__push"]),
+            ("mcp_git_*", &["mcp__git__push"]),
         ] {
             for tool in tools {
                 assert!(fits(EventKind::BeforeTool, matcher, tool), "{matcher} on {tool}");
@@ -244,6 +316,10 @@ mod tests {
         }
         for (matcher, tool) in [
             ("shell", "mcp__x__shell"),
+            ("mcp__x__shell", "shell"),
+            ("mcp__git__push", "mcp__git__pushed"),
+            ("mcp__git__*", "mcp__github__push"),
+            ("mcp_git_push", "git_push"),
             ("Bash", "Write"),
             ("apply_patch", "Edit"),
             ("NotebookEdit", "Edit"),

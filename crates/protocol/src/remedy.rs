@@ -69,6 +69,8 @@ pub enum Remedy {
         /// The script.
         path: PathBuf,
     },
+    /// See how the hook with this id ran.
+    ShowRuns(String),
     /// See the hooks there are.
     ListHooks,
     /// See the MCP servers there are.
@@ -120,6 +122,7 @@ impl Remedy {
             Remedy::InstallGitHook => ("have its commits become events", "", " has its commits do so"),
             Remedy::WatchFiles => ("watch it", "", " tells them of all others, too"),
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
+            Remedy::ShowRuns(_) => ("look at its runs", "", " shows its runs"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
             Remedy::ListSessions => ("look at the sessions there are", "", " shows the sessions there are"),

@@ -60,6 +60,15 @@ pub enum FileError {
         /// The link.
         path: PathBuf,
     },
+    /// A file of several names, of which all but one would keep the old content.
+    #[error("{} has {names} names, and replacing it would part them; leave it one name, or link the others symbolically",
+        path.display())]
+    HardLinks {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
     /// A symbolic link in a tree that leads out of the tree.
     #[error("{} links to {}, which may lead out of its folder; replace it by a file or a plain relative link",
         path.display(), target.display())]
@@ -151,7 +160,7 @@ where
 }
 
 /// Replaces in one step what a path leads to, through links, for files that other programs own: what is there keeps its
-/// mode, what is not gets this one. Nothing is left beside it.
+/// mode, what is not gets this one. Nothing is left beside it. A file of several names is refused: it would lose them.
 pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let real = match fs::canonicalize(path) {
         Ok(real) => real,
@@ -160,7 +169,11 @@ pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(),
         Err(_) => path.to_owned(),
     };
     make_parent(&real)?;
-    let mode = fs::metadata(&real).map_or_else(|_| Permissions::from_mode(mode), |meta| meta.permissions());
+    let found = fs::metadata(&real).ok();
+    if let Some(names) = found.as_ref().map(MetadataExt::nlink).filter(|names| *names > 1) {
+        return Err(FileError::HardLinks { path: real, names });
+    }
+    let mode = found.map_or_else(|| Permissions::from_mode(mode), |meta| meta.permissions());
     replace(&real, bytes, &format!(".{}.tmp", random_name()), Some(mode))
 }
 

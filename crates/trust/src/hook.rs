@@ -157,7 +157,7 @@ fn rules(hook: &Hook) -> Vec<Row> {
     rows.extend(commands.iter().chain(files).chain(services).map(|thing| ("requires", thing.clone())));
     let detached = hook.events.iter().any(|kind| hook.detached(*kind));
     rows.extend(detached.then(|| ("async", "nobody waits for it, and it decides nothing".to_owned())));
-    rows.extend(spec.permissions.as_ref().map(|allowed| ("box", allowed.describe())));
+    rows.extend(hook.permissions.as_ref().map(|allowed| ("box", allowed.describe_as(spec.permissions.is_some()))));
     let headers = spec.action.descriptor().headers().iter();
     rows.extend(headers.map(|(name, value)| ("header", format!("{name}: {}", header(hook, name, value)))));
     rows

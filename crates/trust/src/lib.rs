@@ -9,6 +9,7 @@
 //! - [`ContentStore`]: owner-only copies of approved content, named by their content, from which it runs.
 //! - [`Coverage`]: the files that a command names, and what no approval can be bound to.
 //! - [`ApprovalKey`], [`Signer`]: the signature without which, where a key is demanded, no approval counts.
+//! - [`ProgramBox`]: what an approved program may do, by the permissions that it declares.
 //! - [`Review`]: what a person sees before they approve.
 
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod extension;
 mod fixture;
 mod hook;
 mod identity;
+mod program_box;
 mod proposal;
 mod recall;
 mod refusal;
@@ -47,6 +49,7 @@ pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned,
 pub use extension::{ExtensionFolder, extension_id, extension_keys};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};
+pub use program_box::ProgramBox;
 pub use proposal::{ApproveError, Proposal};
 pub use refusal::{Refusal, RefusalReason, Untrusted};
 pub use review::{Review, ReviewFile, changed_lines, difference, files_in};

@@ -102,7 +102,7 @@ impl Client {
         let (mut left, mut pause, mut told) = (self.patience.retries, self.patience.pause, false);
         loop {
             let mut reply = send(self.agent(&request.url)?, request, (&self.patience, cancel), hear)?;
-            if reply.head.status == 200 {
+            if reply.head.status == 200 && !reply.head.is_page {
                 return Ok(reply);
             }
             let refusal = self.refusal(request, &mut reply)?;
@@ -187,7 +187,7 @@ impl Refusal {
         match (self.status, key) {
             (401 | 403, Some(key)) => format!("; set {key} to your key and try again"),
             (401 | 403, None) => "; set the key for this server and try again".to_owned(),
-            (404, _) => "; check the model's name and the address, which usually ends in /v1".to_owned(),
+            (200 | 404, _) => "; check the model's name and the address, which usually ends in /v1".to_owned(),
             _ => String::new(),
         }
     }

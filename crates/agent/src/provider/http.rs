@@ -89,6 +89,8 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     /// Whether the body is one JSON document and no stream.
     pub(crate) is_json: bool,
+    /// Whether the body is for people: no model answers so.
+    pub(crate) is_page: bool,
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -134,7 +136,7 @@ pub(crate) fn send<'a>(
     spawned.map_err(|error| unreachable(&request.url, &error.to_string()))?;
     // The client keeps the time of each read; we allow for connecting on top.
     let silence = patience.silence + patience.connect;
-    let none = Head { status: 0, is_json: false, retry_after: None };
+    let none = Head { status: 0, is_json: false, is_page: false, retry_after: None };
     let end = Instant::now().checked_add(patience.answer);
     let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, end, told: 0 };
     match reply.next(hear)? {
@@ -262,9 +264,11 @@ fn transmit(agent: &Agent, order: &HttpRequest) -> Result<Response<ureq::Body>, 
 
 fn head(response: &Response<ureq::Body>) -> Head {
     let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let is = |kind: &str| header("content-type").is_some_and(|found| found.starts_with(kind));
     Head {
         status: response.status().as_u16(),
-        is_json: header("content-type").is_some_and(|kind| kind.starts_with("application/json")),
+        is_json: is("application/json"),
+        is_page: is("text/html"),
         retry_after: header("retry-after").and_then(|value| value.trim().parse().ok()).map(Duration::from_secs),
     }
 }

@@ -27,6 +27,8 @@ pub(crate) enum Written {
     Call(Call),
     /// The answer holds a call of this tool among other words.
     Mentioned(String),
+    /// The answer is a call of this tool, which is not offered.
+    Unknown(String),
 }
 
 /// Whether an answer that begins like this may turn out to be a call.
@@ -44,9 +46,15 @@ pub(crate) fn find(content: &str, offered: &dyn Fn(&str) -> bool) -> Option<Writ
     if !text.contains('{') {
         return None;
     }
-    if let Some((name, arguments)) = call_in(unwrapped(text)).filter(|(name, _)| offered(name)) {
-        let call = Call { id: "call_1".to_owned(), name, arguments: Arguments::Object(arguments) };
-        return Some(Written::Call(call));
+    let whole = unwrapped(text);
+    if let Some((name, arguments)) = call_in(whole) {
+        if offered(&name) {
+            let call = Call { id: "call_1".to_owned(), name, arguments: Arguments::Object(arguments) };
+            return Some(Written::Call(call));
+        }
+        // JSON that a person asked for may have a name, too.
+        let is_marked = whole != text || ["\"arguments\"", "\"parameters\""].iter().any(|field| whole.contains(field));
+        return is_marked.then_some(Written::Unknown(name));
     }
     let marked = MARKS.iter().filter(|(begin, _)| !begin.is_empty()).find_map(|(begin, end)| {
         let inside = text.split_once(begin)?.1;
@@ -100,7 +108,8 @@ fn call_in(text: &str) -> Option<(String, Map<String, Value>)> {
 fn parsed(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| {
         let inner = text.strip_prefix("{{")?.strip_suffix("}}")?;
-        serde_json::from_str(&format!("{{{inner}}}")).ok()
+        let single = |text: String| serde_json::from_str(&text).ok();
+        single(format!("{{{inner}}}")).or_else(|| single(text.replace("{{", "{").replace("}}", "}")))
     })
 }
 
@@ -131,6 +140,7 @@ mod tests {
             format!("[TOOL_CALLS][{call}]"),
             format!("<|python_tag|>{call}"),
             format!("{{{call}}}"),
+            call.replace('{', "{{").replace('}', "}}"),
             json!({"type": "function", "function": {"name": "shell", "arguments": "{\"command\":\"ls\"}"}}).to_string(),
             json!({"tool": "shell", "parameters": {"command": "ls"}}).to_string(),
         ] {
@@ -161,7 +171,7 @@ mod tests {
     fn what_is_no_call_of_an_offered_tool_is_text() {
         for text in [
             "no braces at all",
-            "{\"name\": \"launch\", \"arguments\": {}}",
+            "{\"name\": \"launch\"}",
             "{\"name\": \"shell\", \"arguments\": [1]}",
             "{\"name\": \"shell\", \"arguments\": \"broken {\"}",
             "[{\"name\": \"shell\"}, {\"name\": \"shell\"}]",
@@ -170,6 +180,13 @@ mod tests {
             "use {\"name\": \"shell\"} for that",
         ] {
             assert_eq!(look(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_of_a_tool_that_is_not_offered_is_named() {
+        for text in [r#"{"name": "launch", "arguments": {}}"#, r#"<tool_call>{"name": "launch"}</tool_call>"#] {
+            assert_eq!(look(text), Some(Written::Unknown("launch".to_owned())), "{text}");
         }
     }
 }

@@ -189,6 +189,9 @@ impl Session<'_> {
             Some(Written::Mentioned(name)) => {
                 self.status(&format!("the answer holds a call of {name} among other words; it was not made"));
             }
+            Some(Written::Unknown(name)) => {
+                self.status(&format!("the answer is a call of {name}, which is no tool on offer; it was not made"));
+            }
             None => {}
         }
         false

@@ -22,8 +22,10 @@ what you found or did. Nobody can answer questions.";
 impl Session<'_> {
     /// Has a sub-agent do a piece of work; what it reports is the result.
     pub(super) fn subagent(&mut self, args: &Map<String, Value>, outer: &mut Tally) -> ToolResult {
-        let task = match Task::read(args).and_then(|task| self.admit().map(|()| task)) {
-            Ok(task) => task,
+        let admitted = Task::read(args).and_then(|task| self.admit().map(|()| task));
+        let admitted = admitted.and_then(|task| self.tools_of(&task, outer).map(|tools| (task, tools)));
+        let (task, tools) = match admitted {
+            Ok(admitted) => admitted,
             Err(why) => return ToolResult::error(why),
         };
         self.agents_begun += 1;
@@ -35,7 +37,7 @@ impl Session<'_> {
             self.push(message);
         }
         let mut tally = Tally::new(&task.prompt, (self.ports.clock)());
-        tally.subset = task.tools;
+        tally.subset = tools;
         let end = match self.stopping() {
             Some(end) => end,
             None => self.do_task(&id, &task.prompt, &mut tally),
@@ -49,6 +51,20 @@ impl Session<'_> {
             (before, now) => Some(before.unwrap_or(0).saturating_add(now.unwrap_or(0))),
         };
         reported(&end, &tally.response)
+    }
+
+    /// The only tools that a sub-agent may use: never more than whoever gives it the work.
+    fn tools_of(&self, task: &Task, outer: &Tally) -> Result<Option<Vec<String>>, String> {
+        let Some(wanted) = &task.tools else { return Ok(outer.subset.clone()) };
+        let offered = self.registry.tools();
+        let is_yours = |name: &&String| {
+            offered.iter().any(|tool| tool.name == **name)
+                && outer.subset.as_ref().is_none_or(|subset| subset.contains(name))
+        };
+        match wanted.iter().find(|name| !is_yours(name)) {
+            Some(unknown) => Err(format!("you have no tool `{unknown}`; name only tools of yours in `tools`")),
+            None => Ok(Some(wanted.clone())),
+        }
     }
 
     /// Whether another sub-agent may begin.

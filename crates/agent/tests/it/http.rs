@@ -298,3 +298,12 @@ fn a_whole_turn_runs_over_real_http() {
     let second: Vec<Value> = server.asked()[1].body["messages"].as_array().unwrap().clone();
     assert_eq!(second.last().unwrap()["content"], "hello from the shell");
 }
+
+#[test]
+fn a_web_page_is_no_answer() {
+    let pieces = vec![b"<html><body>Welcome to the router</body></html>".to_vec()];
+    let headers = vec!["Content-Type: text/html; charset=utf-8".to_owned()];
+    let (_, answer) = once(vec![ModelReply::Pieces { status: 200, headers, pieces, end: ModelReplyEnd::Whole }]);
+    let told = answer.unwrap_err().to_string();
+    assert!(told.contains("answered 200: a web page: Welcome to the router"), "{told}");
+}

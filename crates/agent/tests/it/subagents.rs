@@ -115,6 +115,22 @@ fn depth_number_and_tools_are_bounded() {
 }
 
 #[test]
+fn a_sub_agent_never_has_more_tools_than_whoever_gave_it_the_work() {
+    let with = |tools: &[&str]| calls(&[("task", json!({"prompt": "look", "tools": tools}))]);
+    let answers = [
+        with(&["task"]),
+        with(&["shell"]),
+        expecting(task("deeper"), json!({"last": "you have no tool `shell`"})),
+        expecting(text("alone"), json!({"tools": []})),
+        text("middle"),
+        text("outer"),
+    ];
+    let mut world = World::new(&answers);
+    assert_eq!(world.start().say("go", None)[0].response, "outer");
+    assert_eq!(world.data(EventKind::SubagentStart).len(), 2);
+}
+
+#[test]
 fn guards_and_questions_apply_inside() {
     let answers = [
         task("work"),
@@ -155,6 +171,7 @@ fn a_call_without_work_is_sent_back() {
         json!({"prompt": " "}),
         json!({"prompt": "x", "tools": "all"}),
         json!({"prompt": "x", "tools": [1]}),
+        json!({"prompt": "x", "tools": ["nope"]}),
     ] {
         let answers = [calls(&[("task", args)]), expecting(text("ok"), json!({"last": "error: "}))];
         let mut world = World::new(&answers);

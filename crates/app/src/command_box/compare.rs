@@ -113,7 +113,7 @@ impl Watched {
             Before::Absent(anchor) => {
                 let now = content(path, &mut MOST.clone())?;
                 if self.is_new_repository(&now) {
-                    return None;
+                    return self.new_hosts(None, &now);
                 }
                 // What appeared may be a link on the way there.
                 let appeared = appeared(anchor, path);
@@ -131,8 +131,11 @@ impl Watched {
             }
             Before::Kept(before) => {
                 let now = content(path, &mut MOST.clone());
-                if now.as_ref() == Some(before) || self.is_ordinary(before, now.as_ref()) {
+                if now.as_ref() == Some(before) {
                     return None;
+                }
+                if self.is_ordinary(before, now.as_ref()) {
+                    return now.and_then(|now| self.new_hosts(Some(before), &now));
                 }
                 Some(match put_back(path, before, now.is_some()) {
                     Ok(Some(aside)) => format!(
@@ -171,7 +174,27 @@ impl Watched {
         else {
             return false;
         };
-        harmful_git_settings(&String::from_utf8_lossy(before), &String::from_utf8_lossy(now)).is_empty()
+        let (before, now) = (String::from_utf8_lossy(before), String::from_utf8_lossy(now));
+        if self.is_known_hosts() {
+            // A host may be added; the key of one that is known may not become another.
+            return before.lines().all(|line| now.lines().any(|other| other == line));
+        }
+        harmful_git_settings(&before, &now).is_empty()
+    }
+
+    /// Says that `ssh` trusts more hosts than before.
+    fn new_hosts(&self, before: Option<&Content>, now: &Content) -> Option<String> {
+        let lines = |content: &Content| match content {
+            Content::File { bytes, .. } => String::from_utf8_lossy(bytes).lines().count(),
+            _ => 0,
+        };
+        let added = lines(now).saturating_sub(before.map_or(0, lines));
+        let told = || format!("`{}` has {added} new lines: `ssh` trusts further hosts", self.path.display());
+        (self.is_known_hosts() && added > 0).then(told)
+    }
+
+    fn is_known_hosts(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name == "known_hosts")
     }
 }
 

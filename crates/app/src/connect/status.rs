@@ -7,6 +7,7 @@ use std::{fmt, fs};
 
 use ollm_catalog::connection::{asks_us, called_programs, own_entries};
 use ollm_process::find_program;
+use ollm_protocol::Request;
 use ollm_protocol::dialect::agents::home::Form;
 use ollm_protocol::dialect::{AGENTS, AgentDialect, agent_named};
 use ollm_store::{read_bounded, write_atomic};
@@ -263,10 +264,21 @@ fn fired(agent: &str, context: &AppContext) -> PathBuf {
 /// The agent that asks by an entry for this one: another that reads its settings shows by a variable of its own.
 pub fn asker_of(agent: &'static AgentDialect, context: &AppContext) -> &'static AgentDialect {
     let own = agent.home.project_variables;
-    let reads = |other: &&AgentDialect| other.home.also_reads.iter().any(|foreign| foreign.agent == agent.name);
     let shows = |other: &&AgentDialect| {
         let mut telling = other.home.project_variables.iter().filter(|name| !own.contains(name));
         telling.any(|name| context.variable(name).is_some())
     };
-    AGENTS.iter().copied().find(|other| reads(other) && shows(other)).unwrap_or(agent)
+    readers_of(agent).find(shows).unwrap_or(agent)
+}
+
+/// What tells an event apart from every other one of its session, also where another agent that reads the settings of this one
+/// sent it and shows that by nothing else.
+pub fn number_of<'r>(agent: &'static AgentDialect, request: &'r Request) -> Option<&'r str> {
+    agent.number(request).or_else(|| readers_of(agent).find_map(|other| other.number(request)))
+}
+
+/// The agents that read the settings of this one beside their own.
+fn readers_of(agent: &'static AgentDialect) -> impl Iterator<Item = &'static AgentDialect> {
+    let reads = |other: &&AgentDialect| other.home.also_reads.iter().any(|foreign| foreign.agent == agent.name);
+    AGENTS.iter().copied().filter(reads)
 }

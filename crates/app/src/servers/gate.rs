@@ -1,5 +1,6 @@
-//! The last look at a server that came with a project, right before its program is started: a chat lives long, a server
-//! is started more than once in it, and what was approved may have been rewritten meanwhile, also by the model.
+//! The last look at a server that came with a project or an extension. Right before its program is started: a chat lives
+//! long, a server is started more than once in it, and what was approved may have been rewritten meanwhile, also by the
+//! model. And before each call: a tool may be another one since the caller chose it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ollm_catalog::{Positions, ServerSpec, Severity, configuration};
 use ollm_mcp::Admit;
 use ollm_protocol::Source;
+use serde_json::Value;
 
-use super::{DeclaredServer, told_refusal as told};
+use super::{DeclaredServer, ToolReview, told_refusal as told};
 use crate::app_context::AppContext;
 
 /// What is looked at.
@@ -19,13 +21,24 @@ pub(super) struct Gate(Mutex<Watched>);
 struct Watched {
     context: AppContext,
     servers: BTreeMap<String, Arc<ServerSpec>>,
+    tools: BTreeMap<String, WatchedTools>,
     /// Those that were not let through when they were last started.
     refused: BTreeSet<String>,
 }
 
+/// The tools of a server that a person knows.
+#[derive(Debug)]
+struct WatchedTools {
+    spec: Arc<ServerSpec>,
+    review: ToolReview,
+    /// A list in which none waits: it is not compared again.
+    settled: Option<Arc<[Value]>>,
+}
+
 impl Gate {
     pub(super) fn new(context: &AppContext) -> Gate {
-        Gate(Mutex::new(Watched { context: context.clone(), servers: BTreeMap::new(), refused: BTreeSet::new() }))
+        let (servers, tools, refused) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Gate(Mutex::new(Watched { context: context.clone(), servers, tools, refused }))
     }
 
     /// From now on files and approvals are looked up here.
@@ -37,6 +50,12 @@ impl Gate {
     /// was approved.
     pub(super) fn watch(&self, known: &DeclaredServer) {
         let name = known.spec.name.clone();
+        let tools =
+            |review: &ToolReview| WatchedTools { spec: Arc::clone(&known.spec), review: review.clone(), settled: None };
+        match known.review().map(tools) {
+            Some(tools) => self.lock().tools.insert(name.clone(), tools),
+            None => self.lock().tools.remove(&name),
+        };
         if known.spec.source == Source::User || known.bundle.is_some() {
             self.lock().servers.remove(&name);
         } else {
@@ -62,6 +81,25 @@ impl Admit for Gate {
             watched.refused.insert(server.to_owned());
         }
         refusal
+    }
+
+    fn tool_refusal(&self, server: &str, tool: &str, listed: &Arc<[Value]>) -> Option<String> {
+        let mut watched = self.lock();
+        let tools = watched.tools.get_mut(server)?;
+        if tools.settled.as_ref().is_some_and(|settled| Arc::ptr_eq(settled, listed)) {
+            return None;
+        }
+        let admitted = |entry: &&Value| {
+            entry.get("name").and_then(Value::as_str).is_some_and(|name| tools.spec.tools.admits(name))
+        };
+        let offered: Vec<Value> = listed.iter().filter(admitted).cloned().collect();
+        match tools.review.refusal(tool, &offered) {
+            Ok(settled) => {
+                tools.settled = settled.then(|| Arc::clone(listed));
+                None
+            }
+            Err(why) => Some(why),
+        }
     }
 }
 

@@ -46,6 +46,16 @@ pub struct WaitingTool {
     pub now: String,
 }
 
+impl WaitingTool {
+    fn why(&self) -> &'static str {
+        if self.before.is_some() {
+            "it changed since you last saw its tools"
+        } else {
+            "it is new since you last saw its tools"
+        }
+    }
+}
+
 impl ToolReview {
     /// What is known of the tools of a server under this key; nothing where nothing can be remembered.
     pub(super) fn new(server: &str, key: Digest, context: &AppContext) -> Option<ToolReview> {
@@ -90,8 +100,7 @@ impl ToolReview {
             Ok(waiting) => {
                 offers.tools.retain(|offer| !waiting.iter().any(|tool| tool.name == offer.raw));
                 offers.remarks.extend(waiting.into_iter().map(|tool| {
-                    let what = if tool.before.is_some() { "it changed" } else { "it is new" };
-                    let why = format!("{what} since you last saw its tools; {}", self.way_out);
+                    let why = format!("{}; {}", tool.why(), self.way_out);
                     Remark { tool: tool.name, why }
                 }));
             }
@@ -100,6 +109,15 @@ impl ToolReview {
                 let why = format!("none of its tools is offered, because those you know cannot be read: {why}");
                 offers.remarks.push(Remark { tool: String::new(), why });
             }
+        }
+    }
+
+    /// Why a tool of this list may not be called; where it may, whether all others may be called as well.
+    pub(super) fn refusal(&self, tool: &str, listed: &[Value]) -> Result<bool, String> {
+        let waiting = self.waiting(listed).map_err(|why| format!("the tools you know cannot be read: {why}"))?;
+        match waiting.iter().find(|waiting| waiting.name == tool) {
+            Some(waiting) => Err(format!("{}; {}", waiting.why(), self.way_out)),
+            None => Ok(waiting.is_empty()),
         }
     }
 

@@ -61,9 +61,11 @@ fn longest<'r>(runs: impl Iterator<Item = &'r HookRun>) -> Chain {
     runs.max_by_key(|run| run.chain.len()).map(|run| Arc::clone(&run.chain)).unwrap_or_default()
 }
 
-/// Whether hooks would go on for ever.
+/// Whether hooks would go on for ever. A file that only comes up after itself may well be saved by a person who types faster
+/// than hooks run.
 pub(super) fn is_endless(path: &Path, chain: &Chain) -> bool {
-    chain.len() >= LONGEST_CHAIN || chain.iter().filter(|known| *known == path).count() >= MOST_RETURNS
+    let returns = chain.iter().filter(|known| *known == path).count();
+    chain.len() >= LONGEST_CHAIN || (returns >= MOST_RETURNS && returns < chain.len())
 }
 
 #[cfg(test)]
@@ -96,6 +98,13 @@ mod tests {
             chain = runs.cause(now);
         }
         assert_eq!(told, 2 * MOST_RETURNS);
+    }
+
+    #[test]
+    fn a_person_may_save_one_file_again_and_again_while_its_hooks_run() {
+        let chain = |count| std::iter::repeat_n(PathBuf::from("a"), count).collect::<Chain>();
+        assert!(!is_endless(Path::new("a"), &chain(LONGEST_CHAIN - 1)));
+        assert!(is_endless(Path::new("a"), &chain(LONGEST_CHAIN)));
     }
 
     #[test]

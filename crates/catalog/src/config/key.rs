@@ -123,6 +123,10 @@ pub const KEYS: &[Key] = &[
     key("hooks.whitelist", Kind::List(Item::Program), r#"["node","python","python3","bash","sh","npx","uvx"]"#, "The programs a hook may name without a path.")
         .project(Project::Never("only the user decides which programs need no path"))
         .critical(),
+    key("hooks.box", Kind::Choice(&["on", "declared"]), "\"on\"", "Which hooks of projects and extensions run in a box. `on`: all, and one without `permissions` has the least. `declared`: only those that declare `permissions`.")
+        .set_by(SetBy::Files)
+        .project(Project::Only("\"on\"", "a project cannot open the box of its hooks"))
+        .critical(),
     key("hooks.guards", Kind::Guards, r#"["destructive-commands","self-protection"]"#, "The built-in guards that are on.")
         .project(Project::More("a project cannot switch guards off"))
         .critical(),
@@ -171,6 +175,10 @@ pub const KEYS: &[Key] = &[
         .variable("OLLM_MCP_IDLE_TIMEOUT"),
     key("mcp.autoRestart", Kind::Flag, "false", "Whether a server that crashed is started again.")
         .variable("OLLM_MCP_AUTO_RESTART"),
+    key("mcp.box", Kind::Choice(&["on", "declared"]), "\"on\"", "Which servers of projects and extensions run in a box. `on`: all, and one without `permissions` has the least. `declared`: only those that declare `permissions`.")
+        .set_by(SetBy::Files)
+        .project(Project::Only("\"on\"", "a project cannot open the box of its servers"))
+        .critical(),
     key("mcp.sampling", Kind::Choice(&["ask", "allow", "deny"]), "\"ask\"", "Whether a server may ask the model: after the person was asked, always, or never.")
         .variable("OLLM_MCP_SAMPLING")
         .project(Project::Only("\"deny\"", "a project cannot lend the user's model to servers"))

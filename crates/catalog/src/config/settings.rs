@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{Layer, RateLimit, Rules};
+use ollm_protocol::{DefaultBox, Layer, RateLimit, Rules};
 use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
@@ -66,6 +66,8 @@ pub struct HookSettings {
     pub pins: Vec<String>,
     /// The agents whose own hooks are read where they are.
     pub read: Vec<String>,
+    /// Whether hooks that declare no permissions are held to the least.
+    pub default_box: DefaultBox,
 }
 
 /// What applies to extensions.
@@ -96,6 +98,8 @@ pub struct McpSettings {
     pub auto_restart: bool,
     /// Whether one may ask the model: `ask`, `allow` or `deny`.
     pub sampling: String,
+    /// Whether those that declare no permissions are held to the least.
+    pub default_box: DefaultBox,
 }
 
 /// What applies to the records of dispatches.
@@ -140,7 +144,7 @@ impl Default for HookSettings {
 impl HookSettings {
     /// What the user's hooks are checked against.
     pub fn rules(&self) -> Rules {
-        Rules { whitelist: self.whitelist.clone(), timeout: self.timeout }
+        Rules { whitelist: self.whitelist.clone(), timeout: self.timeout, default_box: self.default_box }
     }
 }
 
@@ -174,6 +178,7 @@ impl Config {
             signature_keys: self.texts("hooks.signatureKeys"),
             pins: self.texts("hooks.pins"),
             read: self.texts("hooks.read"),
+            default_box: self.default_box("hooks.box"),
         }
     }
 
@@ -223,6 +228,7 @@ impl Config {
             idle_timeout: duration(&self.value("mcp.idleTimeout")).filter(|time| !time.is_zero()),
             auto_restart: self.flag("mcp.autoRestart"),
             sampling: self.text("mcp.sampling"),
+            default_box: self.default_box("mcp.box"),
         }
     }
 
@@ -270,6 +276,10 @@ impl Config {
 
     fn text(&self, path: &str) -> String {
         self.value(path).as_str().unwrap_or_default().to_owned()
+    }
+
+    fn default_box(&self, path: &str) -> DefaultBox {
+        DefaultBox::from_name(&self.text(path))
     }
 
     fn texts(&self, path: &str) -> Vec<String> {

@@ -1,8 +1,10 @@
 //! When a hook that was written for another agent runs: its matcher, as a matcher and a condition of ours.
 
+use std::borrow::Cow;
+
 use ollm_condition::Condition;
 use ollm_protocol::dialect::agents::home::MatcherForm;
-use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Pick};
+use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, McpName, Pick};
 use ollm_protocol::{EventKind, Matcher, Subject};
 
 use super::rule::Rule;
@@ -46,7 +48,7 @@ impl Filter {
         let mut conditions: Vec<String> = told_apart(agent, event).into_iter().collect();
         match (matcher, compared(agent, event)) {
             (None, _) | (Some(_), Compared::Nothing) => {}
-            (Some(matcher), Compared::Subject) => filter.matcher = Some(subject(matcher, form)),
+            (Some(matcher), Compared::Subject) => filter.matcher = Some(subject(agent, matcher, form)),
             (Some(matcher), Compared::Field(field)) => conditions.push(field_condition(matcher, form, field)),
             (Some(matcher), Compared::Other) => {
                 return Err(format!("has the matcher `{matcher}`, which means nothing at events of other agents"));
@@ -127,12 +129,48 @@ fn expression(matcher: &str, form: MatcherForm) -> String {
 }
 
 /// A matcher of ours. Plain names mean the tool in every agent's vocabulary.
-fn subject(matcher: &str, form: MatcherForm) -> String {
+fn subject(agent: &AgentDialect, matcher: &str, form: MatcherForm) -> String {
     match (names(matcher), form) {
         (Some(names), _) => names.join("|"),
         (None, MatcherForm::Names) => named(matcher),
-        (None, form) => format!("re:{}", expression(matcher, form)),
+        (None, form) => format!("re:{}", expression(&with_servers(agent, matcher), form)),
     }
+}
+
+/// An expression whose names of MCP tools are ours. Those that agents have otherwise are compared as their words are.
+fn with_servers<'m>(agent: &AgentDialect, matcher: &'m str) -> Cow<'m, str> {
+    match agent.mcp {
+        McpName::At => in_names(matcher, |letter| match letter {
+            '@' => Some("mcp__"),
+            '/' => Some("__"),
+            _ => None,
+        }),
+        McpName::Gemini if matcher.contains("mcp_") => in_names(matcher, |letter| (letter == '_').then_some("_{1,2}")),
+        McpName::Colon => matcher.replace("MCP:", "mcp__.+__").into(),
+        _ => matcher.into(),
+    }
+}
+
+/// The expression with letters replaced, but for those in brackets, which stand for sets of letters.
+fn in_names(expression: &str, replaced: impl Fn(char) -> Option<&'static str>) -> Cow<'_, str> {
+    let mut text = String::with_capacity(expression.len());
+    let (mut is_set, mut is_escaped) = (false, false);
+    for letter in expression.chars() {
+        let own = replaced(letter).filter(|_| !is_set);
+        // `\/` is the same letter as `/`.
+        if is_escaped && own.is_some() {
+            text.pop();
+        }
+        match own {
+            Some(other) => text.push_str(other),
+            None => text.push(letter),
+        }
+        if !is_escaped {
+            is_set = letter == '[' || (is_set && letter != ']');
+        }
+        is_escaped = letter == '\\' && !is_escaped;
+    }
+    text.into()
 }
 
 /// A name with stars, or tools of a server.

@@ -182,6 +182,11 @@ impl Handler<'_> {
                 }
                 Ok(Some(action))
             }
+            // A text that is sent as if the person had typed it; elsewhere a model is to judge by itself.
+            "prompt" if self.agent.name == "copilot" => {
+                let prompt = text(node, "prompt").ok_or("has no prompt")?;
+                Ok(Some(json!({"type": "askAgent", "prompt": prompt})))
+            }
             "prompt" => Err(format!("asks a model by itself, which only {} can do", self.agent.title)),
             other => Err(format!("is of type `{other}`, which only {} itself can run", self.agent.title)),
         }

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{EventKind, Hook, HookSpec, Layer, Matcher, Rules, Subject};
+use ollm_protocol::{DefaultBox, EventKind, Hook, HookSpec, Layer, Matcher, Rules, Subject};
 use ollm_store::raw::{open_own, write_unsynced};
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, pread};
@@ -65,6 +65,7 @@ pub(super) struct Basis {
     whitelist: Vec<String>,
     timeout: Option<Duration>,
     workspace_timeout: Option<Duration>,
+    default_box: DefaultBox,
     settings_off: bool,
     /// The agents whose hooks are read where they are, the folders that their variables name, and their files.
     read: Vec<String>,
@@ -114,6 +115,7 @@ impl Basis {
             whitelist: settings.whitelist.clone(),
             timeout: settings.timeout,
             workspace_timeout: settings.workspace_timeout,
+            default_box: settings.default_box,
             settings_off,
             read: settings.read.clone(),
             moved: in_place::agents(settings).map(|agent| agent.home.variable.and_then(env)).collect(),
@@ -185,7 +187,8 @@ impl Snapshot {
             found.extend(serde_json::from_slice::<Vec<Kept>>(&bytes).ok()?);
         }
         found.sort_by_key(|kept| kept.place);
-        let user = Rules { whitelist: basis.whitelist.clone(), timeout: basis.timeout };
+        let whitelist = basis.whitelist.clone();
+        let user = Rules { whitelist, timeout: basis.timeout, default_box: basis.default_box };
         let workspace = Rules { timeout: basis.workspace_timeout.or(basis.timeout), ..user.clone() };
         let hook = |Kept { spec, off, .. }: Kept| {
             let rules = if spec.layer == Layer::User { &user } else { &workspace };

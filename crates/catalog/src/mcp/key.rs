@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ollm_protocol::{LimitsSpec, Oauth};
+use ollm_protocol::{LimitsSpec, Oauth, PermissionsSpec};
 use ollm_store::Hasher;
 use ollm_trust::Row;
 
@@ -157,6 +157,10 @@ impl ServerDraft {
             headers: Pairs::default(),
             transport: None,
         }
+    }
+
+    fn permissions(&mut self) -> &mut PermissionsSpec {
+        self.spec.permissions.get_or_insert_default()
     }
 
     fn oauth(&mut self) -> &mut Oauth {

@@ -137,6 +137,9 @@ fn what_an_agent_itself_would_not_read_is_known() {
         ("claude", "{\"a\": [1,]}", Some("comma")),
         ("claude", "\u{feff}{}", None),
         ("codex", "\u{feff}{}", Some("byte order mark")),
+        ("codex", "{\"description\": \"x\", \"hooks\": {}, \"model\": \"x\"}", Some("`model`")),
+        ("codex", "{\"description\": \"x\", \"hooks\": {}}", None),
+        ("claude", "{\"model\": \"x\"}", None),
         ("gemini", "{\"a\": [1,]}", Some("comma")),
         ("gemini", "{} // x", None),
         ("qwen", "{\"a\": [1,]} // x", None),
@@ -144,7 +147,7 @@ fn what_an_agent_itself_would_not_read_is_known() {
     ] {
         let found = rejected(text, &of(id).home);
         assert_eq!(found.is_some(), why.is_some(), "{id} {text:?} {found:?}");
-        assert!(found.unwrap_or_default().contains(why.unwrap_or_default()), "{id} {text:?} {found:?}");
+        assert!(found.as_deref().unwrap_or_default().contains(why.unwrap_or_default()), "{id} {text:?} {found:?}");
     }
 }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use ollm_catalog::Severity;
 use ollm_protocol::hook::action::CommandSpec;
-use ollm_protocol::{ActionSpec, Basis, Layer, LimitsSpec, OnFailure, Priority, Setting, Source, Timeout};
+use ollm_protocol::{
+    ActionSpec, Basis, Layer, LimitsSpec, OnFailure, PermissionsSpec, Priority, Setting, Source, Timeout,
+};
 
 use crate::world::{World, ids};
 
@@ -147,7 +149,7 @@ fn a_project_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn permissions_are_read_and_held_only_where_a_program_is_waited_for() {
+fn permissions_are_read_and_held_only_where_a_program_is_started() {
     let world = World::new();
     world.entry(r#"{"command": "/bin/true", "permissions": {}}, {"command": "/bin/true", "permissions": {"read": ["~/x"], "write": ["out"], "net": true}}"#);
     let permissions: Vec<_> = world.hooks().into_iter().map(|hook| hook.spec.permissions.clone().unwrap()).collect();
@@ -155,7 +157,6 @@ fn permissions_are_read_and_held_only_where_a_program_is_waited_for() {
     assert_eq!(permissions[1].read, ["~/x"]);
     assert_eq!((permissions[1].write.as_slice(), permissions[1].net), (&["out".to_owned()][..], true));
     for entry in [
-        r#"{"command": "/bin/true", "async": true, "permissions": {}}"#,
         r#"{"action": {"type": "askAgent", "prompt": "x"}, "permissions": {}}"#,
         r#"{"command": "/bin/true", "permissions": {"exec": []}}"#,
     ] {
@@ -164,6 +165,26 @@ fn permissions_are_read_and_held_only_where_a_program_is_waited_for() {
         let (problem, loaded) = world.problem();
         assert_eq!((loaded, problem.severity), (1, Severity::Error), "{entry}");
     }
+}
+
+#[test]
+fn a_hook_of_a_project_is_held_to_the_least_unless_the_users_file_says_otherwise() {
+    let held = |config: &str, entry: &str| {
+        let world = World::new();
+        world.write("home/.ollm/config.yaml", config);
+        world.write("project/.ollm/hooks/a.json", format!(r#"{{"hooks": {{"before_tool": [{entry}]}}}}"#));
+        let (catalog, problems) = world.load();
+        let [hook] = catalog.hooks.as_slice() else { panic!("{problems:#?}") };
+        hook.permissions.clone()
+    };
+    let plain = r#"{"command": "/bin/true"}"#;
+    let declared = r#"{"command": "/bin/true", "async": true, "permissions": {"net": true}}"#;
+    let net = PermissionsSpec { net: true, ..PermissionsSpec::default() };
+    assert_eq!(held("", plain), Some(PermissionsSpec::default()));
+    assert_eq!(held("hooks: {box: declared}\n", plain), None);
+    assert_eq!(held("hooks: {box: declared}\n", declared), Some(net.clone()));
+    assert_eq!(held("", declared), Some(net));
+    assert_eq!(held("", r#"{"action": {"type": "askAgent", "prompt": "x"}}"#), None, "it runs no program");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ollm_catalog::connection::{Imported, WrittenFile};
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Hook, Source};
+use ollm_protocol::{EventKind, Hook, Matcher, Source, Subject};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -112,6 +112,39 @@ fn what_cannot_be_taken_over_is_named() {
         assert_eq!(found.hooks, Vec::new(), "{settings}");
         assert!(matches!(&found.left[..], [left] if left.contains(why)), "{settings}: {:?}", found.left);
     }
+}
+
+#[test]
+fn a_matcher_for_tools_of_servers_has_our_names_for_them() {
+    let trigger = |matcher: &str| {
+        let action = json!({"type": "command", "command": "x"});
+        json!({"version": "v1", "hooks": [{"trigger": "PreToolUse", "matcher": matcher, "action": action}]})
+    };
+    let group = |matcher: &str| json!({"hooks": {"BeforeTool": [{"matcher": matcher, "hooks": [{"command": "x"}]}]}});
+    let flat = |matcher: &str| json!({"hooks": {"preToolUse": [{"command": "x", "matcher": matcher}]}});
+    for (id, settings, matcher) in [
+        ("kiro", trigger("@db/.*"), "re:mcp__db__.*"),
+        ("kiro", trigger(r"^@db\/[^/]+$"), "re:^mcp__db__[^/]+$"),
+        ("kiro", trigger("execute_bash|@db/query"), "re:execute_bash|mcp__db__query"),
+        ("gemini", group("mcp_db_.*"), "re:mcp_{1,2}db_{1,2}.*"),
+        ("gemini", group("mcp_db_query"), "mcp_db_query"),
+        ("cursor", flat("MCP:query"), "re:mcp__.+__query"),
+    ] {
+        let found = imported(id, &settings);
+        assert_eq!(found.hooks[0].1["matcher"], matcher, "{id}: {found:?}");
+        let fits = Matcher::parse(matcher).unwrap();
+        assert!(fits.matches(Some(Subject::new(EventKind::BeforeTool, "mcp__db__query"))), "{id}: {matcher}");
+        assert!(!fits.matches(Some(Subject::new(EventKind::BeforeTool, "mcp__db2__drop"))), "{id}: {matcher}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_sent_for_the_person_asks_the_agent() {
+    let settings = json!({"version": 1, "hooks": {"sessionStart": [{"type": "prompt", "prompt": "Run the tests."}]}});
+    let found = imported("copilot", &settings);
+    assert_eq!(found.hooks[0].1["action"], json!({"type": "askAgent", "prompt": "Run the tests."}), "{found:?}");
+    let cursor = json!({"version": 1, "hooks": {"preToolUse": [{"type": "prompt", "prompt": "Is it safe?"}]}});
+    assert!(imported("cursor", &cursor).left[0].contains("only Cursor can do"));
 }
 
 #[test]

@@ -238,6 +238,7 @@ pub(crate) struct NewArguments {
 #[command(after_help = "Golden cases are files cases/NAME/*.json beside the file that declares the hook NAME:\n\
     {\"event\": …, \"data\": {…}, \"expect\": {\"flow\": \"block\", \"reason\": \"part of the text\"}}\n\
     Exit codes: 0 fine, 1 the hook failed or a case differs, 4 not approved.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TestArguments {
     /// The hook's id, or its name if no other hook has it
     #[arg(required_unless_present = "all")]
@@ -254,6 +255,9 @@ pub(crate) struct TestArguments {
     /// Data of the event as JSON, in place of what the sample has
     #[arg(long, value_name = "JSON")]
     pub(crate) data: Option<String>,
+    /// Run it in its box, or in the least one where it has none, and print what it opened and reached
+    #[arg(long = "box", conflicts_with = "all")]
+    pub(crate) in_box: bool,
     /// Try again whenever the hook, its script or a case changes
     #[arg(long)]
     pub(crate) watch: bool,

@@ -32,13 +32,14 @@ pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut
     for note in &host.notes {
         output.tell(note);
     }
-    Stop::listen_for(&cancel);
+    let stop = Stop::listen_for(&cancel);
     let _quiet = QuietTerminal::new();
     let app = RefCell::new(app);
     let code = talk(host, &app, context, output);
     let app = app.into_inner();
     app.close(output);
-    code
+    // A person who leaves is done; a signal that ended us says so to whoever sent it.
+    if cancel.is_final() && code.is_ok() { Ok(stop.code()) } else { code }
 }
 
 fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
 use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
-use ollm_app::{App, AppContext, refuse_agents, tell_undeclared};
+use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
 use ollm_catalog::{Config, Positions};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
@@ -69,14 +69,21 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     output.tell(&format!("{line}; {asked}"));
     tell_duplicates(&now, output);
     tell_undeclared(context, output);
-    tell_what_is_off(context, output);
+    tell_what_fails(context, output);
     Ok(OK)
 }
 
-/// Whoever lets an agent ask should know what would not answer.
-fn tell_what_is_off(context: &AppContext, output: &mut Output) {
-    if let Some(off) = App::load(context, Positions::OnDemand).ok().and_then(|app| app.what_is_off()) {
-        output.tell(&off);
+/// Whoever lets an agent ask should know what would not answer: the agent itself shows nobody that a file cannot be read, or
+/// that a hook failed.
+fn tell_what_fails(context: &AppContext, output: &mut Output) {
+    match App::load(context, Positions::OnDemand) {
+        Ok(app) => {
+            app.tell_problems(output);
+            for failing in trace::failing(&app) {
+                output.tell(&failing.line(&app));
+            }
+        }
+        Err(error) => output.tell(&error.message),
     }
 }
 
@@ -88,7 +95,11 @@ pub(super) fn disconnect(
     refuse_agents(context, "disconnect agents")?;
     let agents: Vec<&AgentDialect> = match &arguments.agent {
         Some(name) => vec![connect::agent(name)?],
-        None => AGENTS.to_vec(),
+        None if arguments.all => AGENTS.to_vec(),
+        None => {
+            let message = "`ollm disconnect` needs the agent to disconnect, or `--all` for every one of them";
+            return Err(Failure::usage(message).hint("`ollm connect` shows which are connected"));
+        }
     };
     let mut scopes = vec![scope(arguments.project)];
     if arguments.all && context.places.project.is_some() && !arguments.project {
@@ -202,7 +213,7 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
         }
         tell_undeclared(context, output);
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
-        tell_what_is_off(context, output);
+        tell_what_fails(context, output);
     }
     let faulty = |status: &AgentStatus| {
         status.is_duplicated() || status.links.iter().any(|link| link.state != LinkState::Connected)

@@ -11,6 +11,7 @@ pub(crate) mod background;
 mod declare;
 mod details;
 mod event;
+mod host;
 mod list;
 mod new;
 mod outcome;
@@ -24,6 +25,7 @@ mod trigger;
 pub(crate) mod trust;
 mod validate;
 
+pub(crate) use host::misused;
 pub(crate) use list::{columns, overview};
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
 use clap_mangen::Man;
 
-use crate::arguments::Cli;
+use crate::arguments::command_line;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
@@ -16,10 +15,10 @@ pub(super) fn run(folder: Option<&Path>, output: &mut Output) -> Result<u8, Fail
     };
     let Some(folder) = folder else {
         let mut page = Vec::new();
-        Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+        Man::new(command_line()).render(&mut page).map_err(failed)?;
         return output.bytes(&page, &[], OK);
     };
-    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+    clap_mangen::generate_to(command_line(), folder).map_err(failed)?;
     output.tell(&format!("the pages are in {}; read one with `man {0}/ollm.1`", folder.display()));
     Ok(OK)
 }

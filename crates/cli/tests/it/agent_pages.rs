@@ -124,6 +124,9 @@ fn place(agent: &AgentDialect) -> String {
         Taste { mark: false, .. } => text.push_str(&refuses("with trailing commas or a byte order mark")),
         _ => text.push_str(&refuses("with comments or trailing commas")),
     }
+    if let Some(keys) = home.taste.keys {
+        text.push_str(&refuses(&format!("with other keys at the top than `{}`", keys.join("` and `"))));
+    }
     text.push_str("\n`ollm connect` shows when it last asked.\n");
     text
 }

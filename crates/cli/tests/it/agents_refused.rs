@@ -47,7 +47,7 @@ const REFUSED: &[&str] = &[
 /// Commands that agents may run: they show or run something, or ask by themselves about the part that guards.
 #[rustfmt::skip]
 const FREE: &[&str] = &[
-    "box", "chat", "completions", "config get", "config path", "config show", "config validate", "demo", "doctor", "emit",
+    "box", "chat", "completions install", "config get", "config path", "config show", "config validate", "demo", "doctor", "emit",
     "explain",
     "ext info", "ext list", "ext new", "ext reload", "ext test", "ext validate", "git-hook run", "git-hook status", "hook convert", "hook list", "hook new", "hook plan",
     "hook run", "hook show", "hook test", "hook trigger", "hook validate", "man", "mcp call", "mcp list", "mcp logs", "mcp prompts",

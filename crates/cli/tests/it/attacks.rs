@@ -14,7 +14,7 @@ mod nested;
 mod screens;
 mod secrets;
 pub(crate) mod signed;
-mod surroundings;
+pub(crate) mod surroundings;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -10,6 +10,8 @@ use crate::agent::{call, lab, run, text};
 use crate::lab::{FOREVER, Lab, OLLM, Ran, finish};
 
 mod attackers;
+mod defaults;
+mod odd_places;
 mod permissions;
 mod work;
 
@@ -27,14 +29,16 @@ const PROTECTED: [&str; 7] = [
 const CONTENT: &str = "{}\n";
 
 fn guarded() -> Lab {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     protect(&lab);
     lab
 }
 
 fn protect(lab: &Lab) {
     for name in PROTECTED {
-        lab.write(name, CONTENT);
+        let path = lab.root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, CONTENT).unwrap();
     }
 }
 

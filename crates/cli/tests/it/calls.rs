@@ -125,6 +125,20 @@ fn an_agent_that_reads_anothers_settings_hears_both_in_their_own_words() {
 }
 
 #[test]
+fn an_agent_that_numbers_no_calls_runs_them_once_by_its_own_line_and_by_that_of_another() {
+    // GitHub Copilot runs the hooks of Claude Code's file after its own, with the same message.
+    let mut copilot = with("timestamp", json!("2026-11-16T10:00:00.123Z"));
+    copilot.as_object_mut().unwrap().shift_remove("tool_use_id");
+    let (lab, [first, second]) = asked_in_turn(|_| {}, &[("copilot", copilot.clone()), ("claude", copilot.clone())]);
+    assert_eq!(first.answer(), json!({"permissionDecision": "deny", "permissionDecisionReason": "not today"}));
+    assert_eq!(second.answer()["hookSpecificOutput"]["permissionDecisionReason"], "not today");
+    assert_eq!(runs(&lab), 1);
+    let mut later = copilot.clone();
+    later["timestamp"] = json!("2026-11-16T10:00:00.124Z");
+    assert_eq!(times_asked_twice(&[("copilot", copilot), ("claude", later)]), 2);
+}
+
+#[test]
 fn arguments_that_a_hook_changed_are_changed_for_both() {
     let rewriting =
         r#"echo ran >> "$OLLM_HOOK_DIR/ran"; echo '{"decision": "modify", "modified_args": {"command": "pwd"}}'"#;

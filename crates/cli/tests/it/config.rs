@@ -16,7 +16,7 @@ const MINE: &str = "# mine\nhooks:\n  timeout: \"30000\" # half a minute\n  whit
 const THEIRS: &str = "hooks:\n  enabled: false\n  timeout: 1s\n  untrusted: block\n  guards: false\nmodel:\n  baseUrl: http://evil.example\n  temperature: 1\nmcp:\n  servers:\n    git: {command: evil}\n    extra: {command: echo}\n";
 
 fn furnished() -> Lab {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, MINE);
     lab.write(PROJECT, THEIRS);
     lab
@@ -45,7 +45,7 @@ fn config_show_as_json() {
 
 #[test]
 fn config_show_without_files() {
-    seen!(Lab::new(), "show");
+    seen!(Lab::with_default_boxes(), "show");
 }
 
 #[test]
@@ -73,19 +73,19 @@ fn config_get() {
 
 #[test]
 fn config_get_of_what_is_not_there() {
-    seen!(Lab::new(), "get", "hooks.timout");
+    seen!(Lab::with_default_boxes(), "get", "hooks.timout");
 }
 
 #[test]
 fn config_validate_of_good_files() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, "hooks:\n  timeout: 5s\n");
     seen!(lab, "validate");
 }
 
 #[test]
 fn config_validate_of_doubtful_files() {
-    let lab = Lab::new().set("OLLM_LOG_LEVEL", "loud");
+    let lab = Lab::with_default_boxes().set("OLLM_LOG_LEVEL", "loud");
     lab.write(USER, "hooks:\n  timout: 5s\n  enabled: \"yes\"\nhooks_timeout: 7\n");
     lab.write(PROJECT, "hooks:\n  trustWorkspace: true\nextensions: [a]\n");
     lab.write("home/.ollm/config.yml", "");
@@ -94,21 +94,21 @@ fn config_validate_of_doubtful_files() {
 
 #[test]
 fn config_validate_of_a_senseless_guard() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, "hooks:\n  untrusted: blok\n");
     seen!(lab, "validate");
 }
 
 #[test]
 fn config_validate_as_json() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, "hooks:\n  timeout: soon\n");
     seen!(lab, "validate", "--json");
 }
 
 #[test]
 fn config_path() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, "");
     seen!(lab, "path");
     let places = lab.run(&["config", "path", "--json"]).answer();
@@ -131,7 +131,7 @@ fn config_set_says_where_the_value_is_and_keeps_the_rest() {
 
 #[test]
 fn config_set_tells_when_somebody_else_decides() {
-    let lab = Lab::new().set("HOOKS_TIMEOUT", "3");
+    let lab = Lab::with_default_boxes().set("HOOKS_TIMEOUT", "3");
     let ran = lab.run(&["config", "set", "hooks.timeout", "7s"]);
     assert!(ran.stderr.ends_with("ollm: what applies is 3000, because HOOKS_TIMEOUT says so\n"), "{}", ran.stderr);
 }
@@ -156,7 +156,7 @@ fn the_command_line_wins_over_everything() {
 
 #[test]
 fn config_set_refuses_what_makes_no_sense() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let mut said = Vec::new();
     for arguments in [
         &["hooks.timeout", "soon"][..],
@@ -223,7 +223,7 @@ fn a_hook_may_not_change_what_guards_something_either() {
 
 #[test]
 fn config_migrate_writes_todays_names_keeps_a_copy_and_a_log() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let old = "# mine\nhooksEnabled: true # yes\ntrust_workspace: false\n";
     lab.write(USER, old);
     let ran = lab.run(&["config", "validate"]);
@@ -242,7 +242,7 @@ fn config_migrate_writes_todays_names_keeps_a_copy_and_a_log() {
 
 #[test]
 fn secrets_are_not_shown() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, "mcp:\n  servers:\n    a: {command: 5, env: {API_KEY: hunter2}}\n    b: {command: x, headers: {Authorization: Bearer hunter2}}\n    c: {command: x, env: {MODE: hunter2}, limits: {memory: much}}\nextensions:\n  settings:\n    x: {password: [hunter2]}\n");
     lab.write(PROJECT, "extensions:\n  settings:\n    x: {token: hunter2}\n");
     for arguments in [&["show"][..], &["show", "--json"], &["validate"], &["validate", "--json"], &["get", "mcp"]] {
@@ -254,7 +254,7 @@ fn secrets_are_not_shown() {
 
 #[test]
 fn what_comes_from_a_project_cannot_paint_on_the_terminal() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(PROJECT, "mcp:\n  servers:\n    x: {command: \"a\\e[31mred\\nhooks.enabled = false\"}\n");
     for arguments in [&["show"][..], &["get", "mcp.servers.x.command"], &["get", "mcp"]] {
         let ran = lab.run(&[&["config"], arguments].concat());
@@ -321,7 +321,7 @@ fn what_is_no_file_is_named_and_nobody_waits() {
 
 #[test]
 fn a_file_that_may_not_be_read_is_named() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let file = lab.write(USER, "hooks: {}\n");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     // Nothing is hidden from root, unless it gives up that right.
@@ -340,7 +340,7 @@ fn a_file_that_may_not_be_read_is_named() {
 
 #[test]
 fn many_writers_at_once_lose_nothing() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let keys =
         ["hooks.timeout", "mcp.connectionTimeout", "mcp.toolTimeout", "trace.maxSize", "log.maxSize", "trace.maxFiles"];
     let writers: Vec<_> = keys
@@ -409,7 +409,10 @@ rm \"$HOME/filling\"; \"$0\" config set model.name short && \"$0\" config get mo
 
 #[test]
 fn a_variable_that_makes_no_sense_or_is_mistyped_is_named() {
-    let lab = Lab::new().set("OLLM_HOOKS_TIMEOUT", "abc").set("OLLM_TRACE_MAX_SIZ", "5").set("OLLM_HOOKSMITH", "x");
+    let lab = Lab::with_default_boxes()
+        .set("OLLM_HOOKS_TIMEOUT", "abc")
+        .set("OLLM_TRACE_MAX_SIZ", "5")
+        .set("OLLM_HOOKSMITH", "x");
     let ran = lab.run(&["config", "get", "hooks.timeout"]);
     assert!(ran.stderr.contains("OLLM_HOOKS_TIMEOUT") && ran.stderr.contains("abc"), "{ran:?}");
     assert_eq!(lab.run(&["config", "get", "trace.format"]).stderr, "");
@@ -422,7 +425,7 @@ fn a_variable_that_makes_no_sense_or_is_mistyped_is_named() {
 
 #[test]
 fn what_to_write_by_hand_stands_in_one_line() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(USER, "hooks: &shared\n  enabled: true\nother: *shared\n");
     let ran = lab.run(&["config", "set", "hooks.timeout", "5000"]);
     assert!(ran.stderr.contains("write `hooks: {timeout: 5000}` into it"), "{ran:?}");

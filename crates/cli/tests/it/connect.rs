@@ -230,6 +230,11 @@ fn a_form_that_the_agent_itself_does_not_read_is_told() {
     let ran = lab.run(&["connect", "claude"]);
     assert_eq!(ran.code, 0);
     assert!(ran.stderr.contains("Claude Code does not read") && ran.stderr.contains("comments"), "{ran:?}");
+    lab.write("home/.codex/hooks.json", "{\"description\": \"mine\", \"model\": \"x\"}");
+    let ran = lab.run(&["connect", "codex"]);
+    assert!(ran.stderr.contains("Codex CLI does not read") && ran.stderr.contains("it has `model`"), "{ran:?}");
+    lab.write("home/.codex/hooks.json", "{\"description\": \"mine\"}");
+    assert!(!lab.run(&["connect", "codex"]).stderr.contains("does not read"));
 }
 
 #[test]
@@ -317,4 +322,35 @@ fn whoever_connects_an_agent_is_told_which_guards_are_off() {
         let ran = lab.run(arguments);
         assert!(ran.stderr.contains("guard `destructive-commands` is off"), "{arguments:?}: {ran:?}");
     }
+}
+
+#[test]
+fn a_settings_file_of_several_names_is_left_alone_and_keeps_them() {
+    let lab = bare_lab();
+    let text = "{\"model\": \"x\"}\n";
+    lab.write(SETTINGS, text);
+    let other = lab.root.join("dotfiles.json");
+    fs::hard_link(lab.root.join(SETTINGS), &other).unwrap();
+    let ran = lab.run(&["connect", "claude"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("settings.json has 2 names"), "{ran:?}");
+    assert_eq!((read(&lab, SETTINGS), fs::read_to_string(&other).unwrap()), (text.to_owned(), text.to_owned()));
+    assert_eq!(status(&lab, "claude")["connected"], false);
+}
+
+#[test]
+fn disconnecting_nobody_in_particular_says_how_to_disconnect_all() {
+    let ran = bare_lab().run(&["disconnect"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (64, ""), "{ran:?}");
+    assert!(ran.stderr.contains("`--all`"), "{ran:?}");
+}
+
+#[test]
+fn an_agent_whose_entries_were_removed_is_not_counted_as_connected() {
+    let lab = bare_lab();
+    assert_eq!(lab.run(&["connect", "claude"]).code, 0);
+    assert_eq!(lab.run(&["connect", "gemini"]).code, 0);
+    lab.write(SETTINGS, "{}\n");
+    let seen = lab.run(&["doctor", "--json"]).answer()["lookedAt"]["agents"].clone();
+    assert_eq!(seen, "1 connected, 0 of them asked already");
 }

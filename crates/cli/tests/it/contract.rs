@@ -353,7 +353,6 @@ fn wrong_usage_exits_with_64_and_says_how_it_is_meant() {
         &["hook", "fly"],
         &["fly"],
         &["hook"],
-        &[],
     ] {
         let ran = lab.run(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (64, ""), "{arguments:?}");

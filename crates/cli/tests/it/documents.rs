@@ -83,12 +83,20 @@ fn describe(lab: &Lab, command: &[&str], text: &mut String) {
     }
 }
 
-/// The names in the list of commands that a help text has.
-fn subcommands(help: &str) -> Vec<&str> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    list.filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .collect()
+/// The names in the lists of commands that a help text has.
+pub(crate) fn subcommands(help: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut lists_commands = false;
+    // Only the first list of all has groups.
+    let grouped = help.contains("\nStart here:\n");
+    for line in help.lines() {
+        if !line.starts_with(' ') {
+            lists_commands = line == "Commands:" || (grouped && line.ends_with(':') && line != "Options:");
+        } else if lists_commands && !line.starts_with("   ") {
+            names.extend(line.split_whitespace().next());
+        }
+    }
+    names
 }
 
 #[test]

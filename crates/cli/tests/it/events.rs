@@ -278,3 +278,22 @@ fn a_script_that_nothing_declares_is_told_once_a_day_and_once_per_session() {
     fs::File::options().append(true).open(&stamp).unwrap().set_modified(yesterday).unwrap();
     assert_eq!((told(), told()), (1, 0));
 }
+
+#[test]
+fn a_script_that_comes_after_an_event_is_told_on_the_same_day() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "declared", "exit 0", "");
+    let told = || lab.event(crate::lab::shell_event("ls")).stderr.matches("lonely.sh is declared by no hook").count();
+    assert_eq!((told(), told()), (0, 0));
+    lab.user("lonely.sh", "echo before_tool\n");
+    assert_eq!((told(), told()), (1, 0));
+}
+
+#[test]
+fn a_file_event_without_a_path_is_refused_by_a_gate_that_looks_at_paths() {
+    let lab = Lab::new();
+    lab.user_hook("file_edited", "types", "exit 0", r#", "filePatterns": ["*.ts"], "onFailure": "block""#);
+    let ran = lab.event(r#"{"event": "file_edited", "data": {}}"#);
+    assert!(ran.stderr.contains("the event has no `path`"), "{ran:?}");
+    assert_eq!(ran.hook("types")["status"], "failed", "{ran:?}");
+}

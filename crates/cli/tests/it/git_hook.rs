@@ -285,3 +285,14 @@ fn lab_with_worktree() -> Lab {
     assert_eq!(git(&lab, &["worktree", "add", "-q", "../tree"]).code, 0);
     lab
 }
+
+#[test]
+fn a_hook_that_waits_for_commits_outside_a_repository_is_told_so() {
+    let lab = Lab::new();
+    lab.user_hook("git_commit", "waits", "exit 0", "");
+    for command in [&["hook", "list"][..], &["hook", "plan", "git_commit"], &["hook", "show", "waits"]] {
+        let ran = lab.run(command);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("nothing sends `git_commit` here, for this folder is in no repository"), "{ran:?}");
+    }
+}

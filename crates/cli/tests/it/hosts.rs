@@ -2,8 +2,10 @@
 //! else is on either stream.
 
 mod files;
+mod misused;
 mod sender;
 mod tables;
+mod told;
 mod unclear;
 
 use ollm_protocol::dialect::AGENTS;

@@ -205,8 +205,7 @@ fn invariant_9_no_process_wide_mutable_state() {
 fn invariant_10_no_library_names_a_command_of_the_program() {
     let help = Command::new(OLLM).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let commands: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let commands = crate::documents::subcommands(&help);
     assert!(commands.contains(&"hook") && commands.len() > 10, "{commands:?}");
     let word = |text: &str| text.chars().take_while(char::is_ascii_alphabetic).collect::<String>();
     for (name, text) in library_sources() {

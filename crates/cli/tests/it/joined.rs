@@ -269,14 +269,16 @@ fn a_chat_shows_servers_hooks_and_tools_and_stops_and_starts_servers() {
 }
 
 #[test]
-fn plain_ollm_on_a_terminal_is_the_chat_and_help_elsewhere() {
+fn plain_ollm_on_a_terminal_is_the_chat_and_a_welcome_elsewhere() {
     let lab = Lab::new().set("OLLM_MODEL", "replay:../talk.jsonl");
     talk(&lab, &[]);
     let ran = on_a_terminal(&lab, "/quit\\r", &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("talk.jsonl; the box is "), "{ran:?}");
     let ran = lab.run(&[]);
-    assert!(ran.code == 64 && ran.stderr.contains("Usage: ollm"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stdout.contains("Three ways to begin"), "{ran:?}");
+    let ran = on_a_terminal(&Lab::new(), "", &[]);
+    assert!(ran.code == 0 && ran.stdout.contains("Three ways to begin"), "{ran:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use regex_lite::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The program under test.
@@ -30,6 +30,7 @@ pub(crate) struct Lab {
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
     variables: Vec<(String, String)>,
+    default_boxes: bool,
     _folder: Folder,
 }
 
@@ -98,7 +99,17 @@ impl Lab {
         let (home, project) = (root.join("home"), root.join("project"));
         fs::create_dir_all(home.join(".ollm/hooks")).unwrap();
         fs::create_dir_all(project.join(".git")).unwrap();
-        Lab { root, home, project, variables: Vec::new(), _folder: Folder(folder) }
+        let lab = Lab { root, home, project, variables: Vec::new(), default_boxes: false, _folder: Folder(folder) };
+        lab.write(CONFIG, "");
+        lab
+    }
+
+    /// A lab whose hooks and servers of projects and extensions run in the boxes that they have by default. In all others they
+    /// leave their marks where the test looks for them.
+    pub(crate) fn with_default_boxes() -> Lab {
+        let lab = Lab { default_boxes: true, ..Lab::new() };
+        fs::remove_file(lab.root.join(CONFIG)).unwrap();
+        lab
     }
 
     /// The hooks that `hook plan` would run for an event, without the built-in ones.
@@ -111,7 +122,7 @@ impl Lab {
 
     /// A lab whose user has one hook for `event`, a shell script named after the hook.
     pub(crate) fn with_hook(event: &str, name: &str, script: &str) -> Lab {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         lab.user_hook(event, name, script, "");
         lab
     }
@@ -125,7 +136,11 @@ impl Lab {
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, content).unwrap();
+        let is_config = !self.default_boxes && path == self.root.join(CONFIG);
+        match std::str::from_utf8(content.as_ref()) {
+            Ok(text) if is_config => fs::write(&path, ["hooks", "mcp"].iter().fold(text.to_owned(), opened)).unwrap(),
+            _ => fs::write(&path, content).unwrap(),
+        }
         path
     }
 
@@ -295,6 +310,40 @@ pub(crate) fn outcome(mut child: Child) -> Ran {
     let status = child.wait().unwrap();
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
     Ran { stdout: read.0, stderr: read.1, code }
+}
+
+/// The configuration of a lab's user.
+const CONFIG: &str = "home/.ollm/config.yaml";
+
+/// A configuration in which only those programs of this part have a box that declare permissions.
+fn opened(text: String, part: &&str) -> String {
+    if let Ok(Value::Object(mut map)) = serde_json::from_str(&text) {
+        map.entry(*part)
+            .or_insert_with(|| json!({}))
+            .as_object_mut()
+            .unwrap()
+            .insert("box".to_owned(), "declared".into());
+        return Value::Object(map).to_string();
+    }
+    let (flow, block) = (format!("{part}: {{"), format!("{part}:\n"));
+    if text.contains(&format!("{part}: {{box")) || text.contains("  box:") && text.contains(&block) {
+        return text;
+    }
+    if text.starts_with(&flow) || text.contains(&format!("\n{flow}")) {
+        return text.replacen(&flow, &format!("{flow}box: declared, "), 1);
+    }
+    let Some(start) = text.find(&block).filter(|start| *start == 0 || text[..*start].ends_with('\n')) else {
+        let line = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        return format!("{text}{line}{part}: {{box: declared}}\n");
+    };
+    // Behind the last line of the part, so that the places of the others stay as they are.
+    let inner = start + block.len();
+    let length =
+        text[inner..].split_inclusive('\n').take_while(|line| line.starts_with(' ')).map(str::len).sum::<usize>();
+    let indent = text[inner..].chars().take_while(|letter| *letter == ' ').count();
+    let (before, after) = text.split_at(inner + length);
+    let line = if before.ends_with('\n') { "" } else { "\n" };
+    format!("{before}{line}{:indent$}box: declared\n{after}", "")
 }
 
 /// A hook file with one hook that runs `NAME.sh`; `more` are further keys, each with a comma in front.

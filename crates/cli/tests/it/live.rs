@@ -385,7 +385,7 @@ fn what_can_no_longer_be_read_stays_as_it_was() {
     chat.say("three");
     assert_eq!((count("own"), count("its")), (3, 3));
 
-    fs::remove_file(lab.home.join(".ollm/config.yaml")).unwrap();
+    lab.write("home/.ollm/config.yaml", "");
     fs::write(&own, &good.0).unwrap();
     fs::write(&manifest, &good.1).unwrap();
     chat.say("four");

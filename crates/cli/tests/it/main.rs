@@ -52,6 +52,7 @@ mod odd_names;
 mod real_agents;
 mod real_models;
 mod real_servers;
+mod releases;
 mod replay;
 mod samples;
 mod scripts;

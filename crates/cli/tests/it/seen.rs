@@ -185,7 +185,7 @@ fn demo() {
 
 #[test]
 fn the_demo_leaves_nothing_behind() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let temporary = lab.root.join("tmp");
     std::fs::create_dir(&temporary).unwrap();
     let lab = lab.set("TMPDIR", temporary.to_str().unwrap());
@@ -237,10 +237,10 @@ fn emit_with_data_that_is_no_json() {
 }
 
 #[test]
-fn completions_name_our_commands_in_every_shell() {
+fn every_shell_has_a_script_that_asks_us() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = Lab::new().run(&["completions", shell]);
-        assert!(ran.code == 0 && ran.stdout.contains("untrust"), "{shell}: {ran:?}");
+        assert!(ran.code == 0 && ran.stdout.contains("ollm") && ran.stdout.contains("COMPLETE"), "{shell}: {ran:?}");
     }
 }
 
@@ -267,4 +267,67 @@ fn the_schema_of_an_event() {
 #[test]
 fn the_schema_of_nothing() {
     seen!(Lab::new(), "schema", "nothing");
+}
+
+#[test]
+fn ollm_alone_welcomes_and_names_three_ways_to_begin() {
+    let lab = Lab::new();
+    let ran = lab.run(&[]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    insta::assert_snapshot!(lab.screen(&ran));
+    lab.user_hook("before_tool", "guard", "exit 0", "");
+    let ran = lab.run(&[]);
+    assert!(ran.stdout.contains("You have 1 hook and 0 connected agents."), "{ran:?}");
+}
+
+/// What a shell is answered that completes these words.
+fn completed(lab: &Lab, words: &[&str]) -> Vec<String> {
+    let mut command = lab.ollm(&["--", "ollm"]);
+    command.args(words).env("COMPLETE", "bash").env("_CLAP_IFS", "\n");
+    command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    let ran = crate::lab::finish(command, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_completes_the_names_of_what_there_is() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "guard", "exit 0", "");
+    assert_eq!(lab.run(&["mcp", "add", "clock", "--", "true"]).code, 0);
+    for (words, offered) in [
+        (&["hook", "show", ""][..], "user:guard.json:before_tool:guard"),
+        (&["hook", "plan", "before_t"], "before_tool"),
+        (&["mcp", "tools", ""], "clock"),
+        (&["connect", "cl"], "claude"),
+        (&["config", "get", "hooks.en"], "hooks.enabled"),
+        (&["ho"], "hook"),
+    ] {
+        assert!(completed(&lab, words).iter().any(|line| line == offered), "{words:?}: {:?}", completed(&lab, words));
+    }
+    // An event is judged whatever the environment says.
+    let mut command = lab.ollm(&["hook", "run"]);
+    command.env("COMPLETE", "bash");
+    let ran = crate::lab::finish(command, crate::lab::shell_event("rm -rf ~").as_bytes());
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn completions_are_put_where_the_shell_looks_for_them() {
+    let lab = Lab::new();
+    for (shell, file) in [
+        ("bash", ".local/share/bash-completion/completions/ollm"),
+        ("fish", ".config/fish/completions/ollm.fish"),
+        ("zsh", ".local/share/zsh/site-functions/_ollm"),
+    ] {
+        let ran = lab.run(&["completions", "install", shell, "--json"]);
+        let place = lab.home.join(file);
+        assert_eq!(ran.answer()["file"], place.display().to_string(), "{ran:?}");
+        assert_eq!(std::fs::read_to_string(&place).unwrap(), lab.run(&["completions", shell]).stdout);
+    }
+    for (named, code) in [("/opt/odd", 64), ("/usr/bin/zsh", 0)] {
+        let mut command = lab.ollm(&["completions", "install"]);
+        command.env("SHELL", named);
+        assert_eq!(crate::lab::finish(command, b"").code, code, "{named}");
+    }
 }

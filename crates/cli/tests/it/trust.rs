@@ -251,7 +251,7 @@ fn a_home_that_a_link_puts_inside_the_project_is_ignored_too() {
 #[test]
 fn a_home_elsewhere_is_used() {
     let lab = lab();
-    lab.write("moved/config.yaml", "hooks: {trustWorkspace: true}\n");
+    lab.write("moved/config.yaml", "hooks: {trustWorkspace: true, box: declared}\n");
     let moved = lab.root.join("moved").display().to_string();
     assert_eq!(standing(&lab.set("OLLM_HOME", &moved)), "ran");
 }

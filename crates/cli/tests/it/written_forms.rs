@@ -102,7 +102,7 @@ fn a_settings_file_may_have_hooks_that_are_posted() {
 
 #[test]
 fn older_names_of_settings_are_migrated_when_they_are_first_read() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let old = "# mine\nhooksTimeout: 9000\nmcpEnabled: false\n";
     lab.write("home/.ollm/config.yaml", old);
     let ran = lab.event(shell_event("ls"));
@@ -120,7 +120,7 @@ fn older_names_of_settings_are_migrated_when_they_are_first_read() {
     lab.write("project/.ollm/config.yaml", "hooksTimeout: 5000\n");
     assert!(lab.event(shell_event("ls")).stderr.contains("hooksTimeout"));
     assert_eq!(fs::read_to_string(lab.project.join(".ollm/config.yaml")).unwrap(), "hooksTimeout: 5000\n");
-    let lab = Lab::new().set("CLAUDECODE", "1");
+    let lab = Lab::with_default_boxes().set("CLAUDECODE", "1");
     lab.write("home/.ollm/config.yaml", old);
     lab.event(shell_event("ls"));
     assert_eq!(fs::read_to_string(lab.home.join(".ollm/config.yaml")).unwrap(), old);

@@ -37,7 +37,7 @@ fn with_arguments(mut job: Job, program: &Program, context: &ActionContext<'_>) 
             Err(error) => return Prepared::Impossible(error.to_string()),
         }
     }
-    Prepared::Task(Task::Job(Box::new(job)), warnings)
+    Prepared::Task(Task::Job(Box::new(job.into())), warnings)
 }
 
 /// A word of the hook's own: where it names one of its files, that file, or the copy that was approved.

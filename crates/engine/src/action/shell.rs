@@ -25,7 +25,7 @@ fn with_line(mut job: Job, script: &str, context: &ActionContext<'_>) -> Prepare
             job.args = vec!["-c".into(), template.script().into(), "hook".into()];
             job.env.retain(|(name, _)| !bound.env.iter().any(|(bound, _)| name == bound.as_str()));
             job.env.extend(bound.env.into_iter().map(|(name, value)| (name.into(), value.into())));
-            Prepared::Task(Task::Job(Box::new(job)), bound.warnings)
+            Prepared::Task(Task::Job(Box::new(job.into())), bound.warnings)
         }
         Err(error) => Prepared::Impossible(error.to_string()),
     }

@@ -11,8 +11,11 @@ use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value, json};
 
 use crate::action::{REMOTE_TASKS, Task, answers_by_status};
+use crate::boxed_job::BoxedJob;
 use crate::report::{Process, Status};
 use crate::run::remains;
+
+mod program_box;
 
 /// A longer error is cut.
 const LONGEST_TEXT: usize = 10 << 10;
@@ -39,7 +42,9 @@ pub struct Done {
 /// Writes a task down for the process that runs it; why that cannot be done otherwise.
 pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
     let task = match task {
-        Task::Job(job) => json!({"job": write_job(job)}),
+        Task::Job(boxed) => {
+            json!({"job": write_job(&boxed.job), "box": boxed.program_box.as_ref().map(program_box::write)})
+        }
         Task::Remote(task) => task.hand_over()?,
     };
     let reads = !answers_by_status(hook);
@@ -71,14 +76,25 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
     let started = Instant::now();
     let task = payload.get("task")?;
     let (end, failure, secrets, process) = if let Some(job) = task.get("job") {
+        let program_box = match task.get("box") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(program_box::read(value)?),
+        };
         let job = read_job(job)?;
         let secrets = secrets(&job.env, &hides);
         let (limits, bytes) = (job.limits.clone(), job.stdin.len());
-        let outcome = children.run(job);
-        let (end, broken) = end(&outcome.end, &limits);
-        let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
-        let failure = if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
-        (end, broken.or(failure), secrets, remains(&outcome, bytes))
+        match (BoxedJob { job, program_box }).held() {
+            Ok((job, running)) => {
+                let outcome = children.run(job);
+                let (end, broken) = end(&outcome.end, &limits);
+                let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
+                let failure =
+                    if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
+                let failure = broken.or(failure).map(|error| running.with_refusals(error, &outcome.stderr));
+                (end, failure, secrets, remains(&outcome, bytes))
+            }
+            Err(why) => (End::Exited(1), Some(why), secrets, None),
+        }
     } else {
         let task = REMOTE_TASKS.iter().find_map(|(name, read)| read(task.get(name)?))?;
         let secrets = task.secrets();

@@ -178,6 +178,17 @@ fn the_last_replacement_of_a_result_counts() {
     assert_eq!(outcome.verdict.result, Some("second".into()));
 }
 
+/// The value without fields that say nothing but `evil`.
+fn without_evil(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| *value != "evil");
+            kept.map(|(name, value)| (name.clone(), without_evil(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 #[test]
 fn data_never_overwrites_the_fields_of_the_event() {
     for dialect in DIALECTS {
@@ -192,7 +203,8 @@ fn data_never_overwrites_the_fields_of_the_event() {
         let seen = fs::read_to_string(world.path("seen")).unwrap();
         let seen: Value = serde_json::from_str(&seen).unwrap();
         let read = ollm_protocol::dialect::by_name(dialect).unwrap();
-        let read = read.read_event(seen.to_string().as_bytes()).unwrap().event;
+        // Whoever reads the event finds the true fields; under other names the hook's own words stand beside them.
+        let read = read.read_event(without_evil(&seen).to_string().as_bytes()).unwrap().event;
         assert_eq!(read.kind, EventKind::BeforeTool, "{dialect}");
         assert_eq!(read.text("tool_name"), Some("shell"), "{dialect}");
         assert_eq!(read.args().unwrap()["command"], "ls", "{dialect}");

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Outcome, Report, Status};
 use ollm_protocol::hook::action::CommandSpec;
-use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict};
+use ollm_protocol::{
+    ActionSpec, Builtin, DefaultBox, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict,
+};
 use ollm_trust::Trust;
 use ollm_trust::{Approval, approve_all};
 use proptest::prelude::ProptestConfig;
@@ -49,7 +51,9 @@ impl World {
             ..Environment::default()
         };
         let trust = Trust::new(scripts.folder().join("approvals.json"), SystemTime::now);
-        World { engine: Engine::new(trust, environment), rules: Rules::default(), scripts }
+        // Hooks of all sources leave their marks in one folder, so only those that declare permissions have a box here.
+        let rules = Rules { default_box: DefaultBox::Declared, ..Rules::default() };
+        World { engine: Engine::new(trust, environment), rules, scripts }
     }
 
     /// A path in the folder.

@@ -27,7 +27,7 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "mv" | "gmv" => moves(run, precious),
         "ln" | "gln" | "mount" => renames(run, precious),
         "rsync" => mirrors(run, precious).or_else(|| takes_sources(run, precious)),
-        "tar" | "bsdtar" | "gtar" => takes_sources(run, precious),
+        "tar" | "bsdtar" | "gtar" => takes_sources(run, precious).or_else(|| unpacks_anywhere(run)),
         "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => filter_writes(run, precious),
         "find" => search(run, precious),
         "git" => git::harm(run, precious),
@@ -85,6 +85,9 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
                 (true, _) if is_drive(&target.text) => Some((Flow::Block, "removes or changes a folder of the system")),
                 (true, Worth::Vital(what)) => Some((Flow::Block, what)),
                 (true, Worth::Doubtful(what)) => Some((Flow::Ask, what)),
+                (true, Worth::Common) if precious.is_home_folder(target, &run.place) => {
+                    Some((Flow::Ask, "removes a folder of the home"))
+                }
                 (false, Worth::Vital(what)) if maybe || target.glob => Some((Flow::Ask, what)),
                 // One of the files that were found below something vital.
                 (false, Worth::Doubtful(what)) if target.text.ends_with('/') && target.hollow.is_none() => {
@@ -151,6 +154,17 @@ fn takes_sources(run: &Run, precious: &Precious) -> Option<Wrong> {
     })
 }
 
+/// `tar xP`: the archive says where its files go.
+fn unpacks_anywhere(run: &Run) -> Option<Wrong> {
+    let first = run.args.first().map(|first| first.text.as_str());
+    let bundles = || options(&run.args).filter(|option| !option.starts_with("--")).chain(first);
+    let has = |letter: char, name: &str| {
+        bundles().any(|letters| letters.contains(letter)) || options(&run.args).any(|option| is_long(option, name, 5))
+    };
+    (has('x', "--extract") && has('P', "--absolute-names"))
+        .then_some((Flow::Ask, "unpacks to wherever the archive says"))
+}
+
 /// The files that code of `awk` or `sed` writes: `print > "…"`, `w …`.
 fn filter_writes(run: &Run, precious: &Precious) -> Option<Wrong> {
     let files = run.args.iter().flat_map(|arg| filter::files(&run.name, &arg.text));
@@ -204,6 +218,12 @@ fn renames(run: &Run, precious: &Precious) -> Option<Wrong> {
 
 /// `find … -delete`, and what it leaves to `rm`; commands run by `-exec` are deeds of their own, too.
 fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let writes = |option: &Field| matches!(option.text.as_str(), "-fprint" | "-fprint0" | "-fprintf" | "-fls");
+    let lists = run.args.iter().zip(run.args.iter().skip(1)).filter(|(option, _)| writes(option));
+    if let Some(wrong) = lists.filter_map(|(_, file)| written(file, &run.place, precious)).max_by_key(|(flow, _)| *flow)
+    {
+        return Some(wrong);
+    }
     let deletes = run.args.iter().any(|arg| arg.text == "-delete");
     let removes = run.args.iter().any(|arg| matches!(&*path::base_name(&arg.text), "rm" | "unlink" | "shred"));
     if !deletes && !removes {

@@ -14,7 +14,7 @@ use crate::{
     field::{Field, Place, is_pattern},
     path, program,
 };
-use folders::{BELOW, KEY_FOLDERS, KEYS, PASSING, SYSTEM};
+use folders::{BELOW, KEY_FOLDERS, KEYS, PASSING, REMADE, SYSTEM};
 
 /// How bad it is to lose something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +171,23 @@ impl Precious {
                 let path = without_wildcard(path);
                 self.is_home(&path) || path == Path::new("/")
             })
+    }
+
+    /// Whether it is a whole folder of the home that programs cannot make again, or everything in one: `~/work`.
+    pub(super) fn is_home_folder(&self, target: &Field, place: &Place) -> bool {
+        if target.open() || self.is_ordinary(target, place) {
+            return false;
+        }
+        self.paths(target, place).iter().any(|path| {
+            let path = without_wildcard(path);
+            let inside =
+                [&self.home, &self.real().1].into_iter().flatten().find_map(|home| path.strip_prefix(home).ok());
+            !self.is_cwd(&path)
+                && inside.and_then(Path::to_str).is_some_and(|name| {
+                    matches!(name, ".local/share" | ".local/state" | ".local/bin")
+                        || !name.is_empty() && !name.contains(['/', '*', '?', '[']) && !program::is_in(REMADE, name)
+                })
+        })
     }
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
@@ -422,6 +439,6 @@ fn worse(one: Worth, other: Worth) -> Worth {
 mod tests {
     #[test]
     fn folders_of_the_system_are_sorted() {
-        assert!(super::SYSTEM.is_sorted());
+        assert!(super::SYSTEM.is_sorted() && super::REMADE.is_sorted());
     }
 }

@@ -50,7 +50,7 @@ pub const PROTECTED: &[Row] = &[
         &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"],
         &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"]),
     row("Gemini CLI",
-        &[".gemini/settings.json", ".gemini/trustedFolders.json", ".gemini/hooks", ".gemini/extensions"],
+        &[".gemini/settings.json", ".gemini/trustedFolders.json", ".gemini/trusted_hooks.json", ".gemini/hooks", ".gemini/extensions"],
         &[".gemini/settings.json", ".gemini/hooks", ".gemini/extensions"]),
     row("Qwen Code",
         &[".qwen/settings.json", ".qwen/trustedFolders.json", ".qwen/hooks", ".qwen/extensions"],
@@ -85,6 +85,9 @@ pub const PROTECTED: &[Row] = &[
     Row { lock: Lock::Compared, ..row("git, its settings",
         &[],
         &[".git/config", ".git/config.worktree"]) },
+    Row { from: From::FileTools, lock: Lock::Compared, ..row("ssh, the hosts it knows",
+        &[".ssh/known_hosts"],
+        &[]) },
     Row { from: From::FileTools, ..row("what a login runs",
         &[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
           ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".config/fish/config.fish", ".config/fish/conf.d", ".xprofile",
@@ -124,4 +127,32 @@ pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protec
         paths.extend(projects.iter().flat_map(|project| below(project, row.project)));
     }
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use ollm_protocol::dialect::AGENTS;
+
+    use super::*;
+
+    fn covers(rows: &[&str], file: &str) -> bool {
+        // A pattern stands for all that is in its folder.
+        let place = file.split('*').next().unwrap_or_default().trim_end_matches('/');
+        rows.iter().any(|row| Path::new(place).starts_with(row))
+    }
+
+    #[test]
+    fn every_file_in_which_an_agent_has_hooks_is_in_the_table() {
+        let home: Vec<&str> = PROTECTED.iter().flat_map(|row| row.home).copied().collect();
+        let project: Vec<&str> = PROTECTED.iter().flat_map(|row| row.project).copied().collect();
+        for agent in AGENTS {
+            let (own, written) = (&agent.home, &agent.home.written);
+            for file in written.user.iter().copied().chain([own.user]) {
+                assert!(covers(&home, file), "{}: ~/{file}", agent.name);
+            }
+            for file in written.project.iter().copied().chain(own.project) {
+                assert!(covers(&project, file), "{}: {file}", agent.name);
+            }
+        }
+    }
 }

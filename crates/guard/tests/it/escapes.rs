@@ -3,7 +3,7 @@
 use super::{
     HOME, PROJECT, call, check,
     classes::{passes, stopped},
-    second, shelter,
+    first, second, shelter,
 };
 use ollm_guard::{Shelter, destructive, tampering};
 use ollm_protocol::Flow;
@@ -333,4 +333,62 @@ fn our_program_and_the_guards_of_other_agents_are_not_taken_away() {
 fn what_may_be_empty_hides_no_command() {
     stopped(&["rm$! -rf ~", "r$!m -rf ~", "rm -rf ~$!", "rm -rf /$!"]);
     passes(&["rm -rf /tmp/work-$$", "TMP=/tmp/work-$$; mkdir $TMP; rm -rf $TMP"]);
+}
+
+#[test]
+fn c02_a_folder_of_the_home_is_asked_about_and_what_programs_make_again_is_not() {
+    check(
+        first,
+        Flow::Ask,
+        &[
+            "rm -rf ~/games",
+            "rm -rf ~/code/*",
+            "rm -r ~/.aws ~/.kube",
+            "rm -rf \"$HOME\"/Pictures",
+            "rm -rf ~/.local/share",
+            "cd ~ && rm -rf ./Desktop",
+        ],
+    );
+    check(
+        first,
+        Flow::NoOpinion,
+        &[
+            "rm -rf ~/.cache",
+            "rm -rf ~/.npm/_cacache",
+            "rm -rf ~/games/app/target",
+            "rm ~/notes.txt",
+            "rm -rf ~/.cache/*",
+        ],
+    );
+}
+
+#[test]
+fn c02_other_ways_to_name_what_is_destroyed_are_seen() {
+    for command in [
+        "find ~ -fprint /etc/passwd",
+        "find . -fprintf /etc/sudoers x",
+        "scp -S 'rm -rf ~' a b:",
+        "scp -S 'sh -c \"rm -rf ~\"' a b:",
+        "tar xPf x.tar",
+        "tar --absolute-names -xf x.tar",
+        "python3 -c \"import os; os.rename(os.path.expanduser('~'),'/tmp/x')\"",
+        "python3 -c \"import os; os.system('rm -rf ' + os.environ['HOME'])\"",
+        "node -e \"require('fs').rm('/home',{recursive:true},()=>{})\"",
+        "perl -e 'system \"rm\",\"-rf\",$ENV{HOME}'",
+        "awk 'BEGIN{system(\"rm\" \" -rf \" ENVIRON[\"HOME\"])}'",
+    ] {
+        assert!(first(command).flow.refuses() || first(command).flow == Flow::Ask, "{command}");
+    }
+    check(
+        first,
+        Flow::NoOpinion,
+        &[
+            "tar xpf x.tar",
+            "tar -xf x.tar --exclude=P",
+            "find . -fprint found.txt",
+            "scp -P 22 a host:b",
+            "python3 -c \"import os; os.rename('a.txt', 'b.txt')\"",
+            "python3 -c \"import os; os.system('rm -rf ' + os.environ['HOME'] + '/.cache/x')\"",
+        ],
+    );
 }

@@ -127,6 +127,36 @@ fn property_21_a_server_that_fails_is_unavailable_and_nobody_else_is_affected() 
     });
 }
 
+/// A server that ends when it is called, with this code and these last words.
+fn crashing(extension: &str, code: i32, word: &str) -> ReadyServer {
+    let end = format!("*'\"tools/call\"'*) echo {word} >&2; exit {code} ;;");
+    let script = SMALL.replace("esac", &format!("{end}\n    esac")).replacen(
+        "*'\"tools/call\"'*) say",
+        "*'\"nothing\"'*) say",
+        1,
+    );
+    let mut ready = program("/bin/sh", &["-c", &script, "small"]);
+    if let Endpoint::Stdio { env, .. } = &mut ready.endpoint {
+        env.push(("TOOLS".into(), json!([{"name": "t", "inputSchema": {}}]).to_string()));
+    }
+    ReadyServer { name: "bad".into(), extension: Some(extension.to_owned()), ..ready }
+}
+
+#[test]
+fn property_31_a_crashed_server_is_named_with_its_extension_and_stops_no_other() {
+    let good = started("normal");
+    check_with(&good, &("[a-z]{1,8}", 1..=255_i32, "[a-z]{1,12}"), |fleet, (extension, code, word)| {
+        fleet.add(crashing(&extension, code, &word), known());
+        let error = fleet.call("bad", tool("t", json!({}))).unwrap().wait().unwrap_err();
+        let told = error.to_string();
+        prop_assert!(told.starts_with(&format!("MCP server `bad` of extension `{extension}`: ")), "{}", told);
+        prop_assert!(told.contains(&format!("it exited with code {code}")) && told.contains(&word), "{}", told);
+        assert_echoes(fleet);
+        let _ = fleet.remove("bad");
+        Ok(())
+    });
+}
+
 #[test]
 fn property_22_a_connected_server_offers_exactly_the_tools_it_lists() {
     let names_and_denied = prop::collection::btree_set("[a-zA-Z0-9_./-]{1,12}", 0..8).prop_flat_map(|names| {

@@ -46,6 +46,7 @@ pub(crate) fn program(program: &str, args: &[&str]) -> ReadyServer {
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             cwd: None,
             limits: Limits { grace: Duration::from_millis(300), ..Limits::default() },
+            program_box: None,
         },
     )
 }

@@ -12,6 +12,8 @@
 //! * `signals` keeps signals away from them, and `SIGPIPE` away from us.
 //! * `held_signals` holds back signals that ask us to end until our children have ended.
 //! * `adopted` finds, ends and reaps adopted descendants.
+//! * `platform_box` makes a box: `box_plan`, `box_namespace` and `box_mounts`, or `box_landlock`; `box_filter` has its system calls,
+//!   `box_enter` is what a new process does to be in it, `box_watch` and `box_call` note what programs do in it.
 //!
 //! The rule for all three kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
 //! cannot panic; they make plain system calls on values that were ready before.
@@ -20,12 +22,14 @@
 
 mod adopted;
 mod attached;
+mod box_call;
 mod box_enter;
 mod box_filter;
 mod box_landlock;
 mod box_mounts;
 mod box_namespace;
 mod box_plan;
+mod box_watch;
 mod clear_cmdline;
 #[cfg(target_env = "gnu")]
 mod entry;

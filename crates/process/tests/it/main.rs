@@ -14,3 +14,4 @@ mod start;
 mod streams;
 mod support;
 mod time;
+mod watched;

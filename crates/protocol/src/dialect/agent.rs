@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, End, Output, Reply, Request, answer, kind_of, line, object,
-    rename, request_object, schema, take_text,
+    Addressee, Answer, Defaults, Dialect, DialectError, End, Output, Reply, Request, answer, call, kind_of, line,
+    object, rename, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::hook::Reach;
@@ -132,6 +132,7 @@ impl Dialect for Agent {
         let mut data = request_object(bytes)?;
         let name = take_text(&mut data, "hook_event_name")?;
         let kind = kind_of(&name, &mut data)?;
+        call::settle(kind, &mut data)?;
         let kind = self.canonical(kind, &mut data);
         Ok(Request::new(Event::from_loose(kind, data.into())))
     }

@@ -33,11 +33,13 @@ mod qwen;
 mod reply;
 mod schema;
 mod sender;
+mod unheard;
 mod windsurf;
 
 use home::Home;
 
 pub use capability::{Capabilities, Form, Part, Way};
+pub use sender::sender_of;
 
 /// Every agent whose events we read.
 pub static AGENTS: &[&AgentDialect] = &[
@@ -72,6 +74,8 @@ pub struct AgentDialect {
     pub fields: &'static [Field],
     /// How it names the tools of MCP servers.
     pub mcp: McpName,
+    /// Its tools that do more than those of other agents with the same name, and what they are here.
+    pub own_tools: &'static [(&'static str, &'static str)],
     /// Whether all hooks of one event are told the same time, to the millisecond, and those of the next another.
     pub stamps_events: bool,
     /// The length of one unit of a bare `timeout` number.
@@ -173,8 +177,8 @@ pub enum McpName {
     Bare,
     /// One tool of this name for all of them; `server_name` and `tool_name` are among its arguments.
     Arguments(&'static str),
-    /// Like any other tool.
-    Opaque,
+    /// `SERVER` and `TOOL` with this sign between them, which either may have, too; the tools of the agent itself have none.
+    Joined(char),
 }
 
 impl AgentEvent {
@@ -247,12 +251,6 @@ impl AgentDialect {
     pub fn patience_at(&self, event: Option<&str>) -> Option<Duration> {
         let own = event.and_then(|name| self.events.iter().find(|known| known.name == name)?.timeout);
         own.or(self.timeout)
-    }
-
-    /// Whether the agent can be told that what a request is about must not happen, or was wrong.
-    pub fn hears_refusals(&self, request: &Request) -> bool {
-        let can = |event: &AgentEvent| event.can.block.is_possible() || event.can.halt.is_possible();
-        self.asked(request).is_some_and(can)
     }
 
     /// Whether a connected agent asks us at one of its events.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::{
-    Addressee, Answer, CHANGES, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object,
-    rename, request_object, schema, take_object, take_text,
+    Addressee, Answer, CHANGES, Defaults, Dialect, DialectError, Output, Reply, Request, answer, call, kind_of, line,
+    object, rename, request_object, schema, take_object, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::hook::OnFailure;
@@ -98,6 +98,7 @@ impl Dialect for Gate {
         let mut data = take_object(&mut wire, "context")?;
         let mut metadata = take_object(&mut wire, "metadata")?;
         let kind = kind_of(&name, &mut data)?;
+        call::settle(kind, &mut data)?;
         self.canonical(kind, &mut data);
         rename(&mut metadata, "sessionId", "session_id");
         for field in ["session_id", "timestamp"] {

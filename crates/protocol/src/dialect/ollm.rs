@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, RPC, Reply, Request, answer, by_spelling, kind_of,
-    line, object, request_object, schema, take_text,
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, RPC, Reply, Request, answer, by_spelling, call,
+    kind_of, line, object, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::json::scan;
@@ -74,9 +74,18 @@ impl Dialect for Ollm {
             return RPC.read_event(bytes);
         }
         let name = take_text(&mut wire, "event")?;
-        let data = wire.shift_remove("data").or_else(|| wire.shift_remove("context")).unwrap_or_default();
+        let data = match (wire.shift_remove("data"), wire.shift_remove("context")) {
+            (Some(data), Some(context)) if data != context && !is_empty(&context) && !is_empty(&data) => {
+                return Err(DialectError::Contradiction { first: "data", second: "context" });
+            }
+            (Some(data), Some(context)) if is_empty(&data) => context,
+            (Some(data), _) | (None, Some(data)) => data,
+            // Some write the fields beside the name.
+            (None, None) => wire.into(),
+        };
         let mut event = Event::from_loose(EventKind::Custom, data);
         let kind = kind_of(&name, &mut event.data)?;
+        call::settle(kind, &mut event.data)?;
         // A name in another spelling brings the fields that go with it.
         let kind = by_spelling(&name).canonical(kind, &mut event.data);
         Ok(Request::new(Event::from_loose(kind, Value::Object(event.data))))
@@ -97,6 +106,11 @@ impl Dialect for Ollm {
     fn answer_schema(&self, kind: EventKind) -> Value {
         schema::answer(self, kind, schema::fields(NATIVE, &["continue"]))
     }
+}
+
+/// Whether it says nothing.
+fn is_empty(data: &Value) -> bool {
+    data.is_null() || data.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 /// Every text meant for the conversation; a refusal's reason is one of them.

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, from_millis, kind_of, line,
-    object, rename, request_object, schema, take_object, take_text, to_millis,
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, call, from_millis, kind_of,
+    line, object, rename, request_object, schema, take_object, take_text, to_millis,
 };
 use crate::event::{Event, EventKind};
 use crate::json::{Object, scan};
@@ -90,6 +90,7 @@ impl Dialect for Rpc {
         let name = take_text(&mut event, "type")?;
         let mut data = take_object(&mut event, "data")?;
         let kind = kind_of(&name, &mut data)?;
+        call::settle(kind, &mut data)?;
         if let Some(timestamp) = event.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
             data.insert("timestamp".to_owned(), timestamp.into());
         }

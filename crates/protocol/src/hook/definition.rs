@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::key::HOOK_KEYS;
-use super::{Hook, LimitsSpec, PermissionsSpec, Timeout};
+use super::{Hook, LimitsSpec, Timeout};
 
 impl Hook {
     /// Every key that changes what the hook does, as its row says, independent of where in its file it stands.
@@ -40,10 +40,6 @@ pub(super) fn limits(limits: &LimitsSpec, unit: Duration) -> Value {
     ];
     let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(set.collect::<Map<_, _>>())
-}
-
-pub(super) fn permissions(permissions: &PermissionsSpec) -> Value {
-    json!({"read": permissions.read, "write": permissions.write, "net": permissions.net})
 }
 
 pub(super) fn seconds(duration: Duration) -> f64 {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::action::command::{ARGS, COMMAND};
 use super::action::definition;
-use super::definition::{limits, path, permissions, seconds};
-use super::{Hook, HookSpec, OnFailure, Priority, Reach, Timeout};
+use super::definition::{limits, path, seconds};
+use super::{Hook, HookSpec, OnFailure, PermissionsSpec, Priority, Reach, Timeout};
 use crate::dialect::{self, Dialect};
 
 /// A key of a hook entry.
@@ -414,9 +414,9 @@ pub const HOOK_KEYS: &[HookKey] = &[
     HookKey {
         name: "permissions",
         about: "What its program may do: it then runs in a box, and reads only system folders, its own files and the project, writes only a temporary folder of its own, and has no network, but for what is named here",
-        default: "everything is allowed",
+        default: "nothing beyond that for hooks of a project or an extension (`hooks.box`), everything for your own",
         kind: KeyKind::Section(PERMISSIONS_KEYS, Unknown::Refused),
-        approved: Approved::PartIfSet(|hook| hook.spec.permissions.as_ref().map(permissions)),
+        approved: Approved::PartIfSet(|hook| hook.spec.permissions.as_ref().map(PermissionsSpec::to_json)),
         same: Same::If(|one, other| one.spec.permissions == other.spec.permissions),
         ..ROW
     },
@@ -510,7 +510,7 @@ const PERMISSIONS_KEYS: &[HookKey] = &[
     },
     HookKey {
         name: "write",
-        about: "Files and folders that it may write, spelled likewise",
+        about: "Files and folders that it may write, spelled likewise; a folder that ends in `/` is made if it is not there",
         kind: KeyKind::Texts("a list of paths", |spec, paths| spec.permissions.get_or_insert_default().write = paths),
         ..ROW
     },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Basis, HookError, HookSpec, Needs, Rules, Setting, Timeout};
+use super::{Basis, HookError, HookSpec, Rules, Setting, Timeout};
 use crate::dialect::{self, Dialect};
 use crate::event::EventKind;
 use crate::matcher::{Matcher, Pattern};
@@ -49,15 +49,8 @@ pub(super) fn bounds(spec: &HookSpec) -> Result<(), HookError> {
     if spec.rate_limit.per_minute == Some(0) {
         return Err(HookError::NeverRuns("perMinute"));
     }
-    if spec.permissions.is_some() {
-        if !matches!(spec.action.needs(), Needs::Program { .. } | Needs::Shell(_)) {
-            return Err(HookError::Permissions("the hook runs no program of its own"));
-        }
-        if spec.detached == Some(true) {
-            return Err(HookError::Permissions(
-                "an async hook is left to another process; remove `async` or `permissions`",
-            ));
-        }
+    if spec.permissions.is_some() && !spec.runs_program() {
+        return Err(HookError::Permissions("the hook runs no program of its own"));
     }
     let is_address = |service: &str| {
         let (host, port) = service.rsplit_once(':').unwrap_or_default();

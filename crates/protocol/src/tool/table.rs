@@ -125,7 +125,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("Bash", SHELL, &[]).of(&["claude", "codex"]),
     row("PowerShell", SHELL, &[]).of(&["claude"]),
     row("Read", READ_FILE, &[("file_path", "path")]).of(&["claude", "cursor", "droid"]),
-    row("Write", WRITE_FILE, &[("file_path", "path")]).of(&["claude", "cursor"]),
+    row("Write", WRITE_FILE, &[("file_path", "path")]).of(&["claude"]),
     row("Edit", EDIT_FILE, &[("file_path", "path")]).of(&["claude", "droid"]).with(REPLACED),
     row("MultiEdit", EDIT_FILE, &[("file_path", "path")]).of(&["claude", "droid"]),
     row("Glob", GLOB, &[]).of(&["claude", "droid"]),
@@ -172,6 +172,8 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("invoke_agent", TASK, &[]).of(&["gemini"]),
     // Cursor.
     row("Shell", SHELL, &[]).of(&["cursor"]),
+    // It has no other tool that writes; whoever else has one of this name means a whole file.
+    row("Write", FILE_WRITER, &[("file_path", "path")]).of(&["cursor"]),
     row("run_terminal_cmd", SHELL, &[]),
     row("edit_file", EDIT_FILE, &[("target_file", "path"), ("filename", "path")]),
     row("search_replace", EDIT_FILE, &[("file_path", "path")]),

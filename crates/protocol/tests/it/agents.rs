@@ -257,3 +257,96 @@ fn an_event_that_is_only_told_says_so_where_the_agent_shows_something() {
         }
     }
 }
+
+/// Verdicts that each say one thing, by the capability that carries it.
+fn said_alone(kind: EventKind) -> Vec<(&'static str, Verdict)> {
+    let text = || vec!["words".to_owned()];
+    let patch = json!({"command": "ls -l"}).as_object().unwrap().clone();
+    let verdicts = [
+        ("allow", Verdict { flow: Flow::Allow, ..Verdict::default() }),
+        ("block", Verdict::block("words")),
+        ("modify", Verdict { patch, ..Verdict::default() }),
+        ("result", Verdict { result: Some(json!("words")), ..Verdict::default() }),
+        ("tools", Verdict { tools: Some(vec!["shell".to_owned()]), ..Verdict::default() }),
+        ("context", Verdict { context: text(), ..Verdict::default() }),
+        ("message", Verdict { messages: text(), ..Verdict::default() }),
+    ];
+    let means_something = |name: &str| match name {
+        "allow" => matches!(kind, EventKind::BeforeTool | EventKind::ApprovalRequest),
+        "modify" => kind == EventKind::BeforeTool,
+        "result" => kind == EventKind::AfterTool,
+        "tools" => kind == EventKind::BeforeToolSelection,
+        _ => true,
+    };
+    verdicts.into_iter().filter(|(name, _)| means_something(name)).collect()
+}
+
+#[test]
+fn what_an_agent_is_not_told_is_what_its_table_lacks() {
+    for agent in AGENTS {
+        for event in agent.events {
+            let args = json!({"command": "ls"});
+            let data = [("tool_name", json!("shell")), ("args", args)];
+            let mut request = Request::new(Event::new(event.kind, data));
+            event.name.clone_into(&mut request.spelling.event);
+            let silent = agent.write_verdict(&request, &Verdict::default());
+            assert_eq!(agent.unheard(&request, &Verdict::default()), None);
+            for (name, verdict) in said_alone(event.kind) {
+                let what = format!("{} {} {name}", agent.name, event.name);
+                let way = event.can.all().into_iter().find(|(known, _)| *known == name).unwrap().1;
+                let is_feedback = event.kind.row().power == Power::Feedback;
+                let by_context = name == "block" && is_feedback && event.can.context.is_possible();
+                let lost = agent.unheard(&request, &verdict);
+                assert_eq!(lost.is_none(), way.is_possible() || by_context, "{what}: {lost:?}");
+                let is_silent = agent.write_verdict(&request, &verdict) == silent;
+                let by_message = lost.as_ref().is_some_and(|_| event.can.message.is_possible() && name != "allow");
+                let instead = lost.as_ref().is_some_and(|lost| lost.contains(", so ")) || by_message;
+                assert_eq!(is_silent, lost.is_some() && !instead, "{what}: {lost:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_end_that_an_agent_cannot_be_told_is_a_refusal_and_known_as_such() {
+    for agent in AGENTS {
+        for event in agent.events {
+            let mut request = Request::new(Event::new(event.kind, []));
+            event.name.clone_into(&mut request.spelling.event);
+            let halt = Verdict { flow: Flow::Halt, ..Verdict::block("words") };
+            let lost = agent.unheard(&request, &halt);
+            assert_eq!(lost.is_none(), event.can.halt.is_possible(), "{} {}: {lost:?}", agent.name, event.name);
+        }
+    }
+}
+
+#[test]
+fn what_ends_a_turn_refuses_as_well_where_the_event_would_happen_all_the_same() {
+    let ends = |agent: &str, event: &str| {
+        let agent = AGENTS.iter().find(|known| known.name == agent).unwrap();
+        let kind = agent.events.iter().find(|known| known.name == event).unwrap().kind;
+        let mut request = Request::new(Event::new(kind, []));
+        event.clone_into(&mut request.spelling.event);
+        let reply = agent.write_verdict(&request, &Verdict { flow: Flow::Halt, ..Verdict::block("enough") });
+        (reply.exit, String::from_utf8(reply.stdout).unwrap())
+    };
+    let both = "{\"continue\":false,\"stopReason\":\"enough\",\"decision\":\"block\",\"reason\":\"enough\"}\n";
+    for (agent, event) in [
+        ("claude", "UserPromptSubmit"),
+        ("claude", "PreCompact"),
+        ("claude", "ConfigChange"),
+        ("claude", "TaskCreated"),
+        ("qwen", "UserPromptSubmit"),
+        ("qwen", "PreCompact"),
+        ("qwen", "TodoCreated"),
+    ] {
+        assert_eq!(ends(agent, event), (0, both.to_owned()), "{agent} {event}");
+    }
+    // A refused end goes on, which is the opposite.
+    let alone = "{\"continue\":false,\"stopReason\":\"enough\"}\n";
+    for (agent, event) in [("claude", "Stop"), ("claude", "SubagentStop"), ("qwen", "Stop"), ("claude", "TeammateIdle")]
+    {
+        assert_eq!(ends(agent, event), (0, alone.to_owned()), "{agent} {event}");
+    }
+    assert_eq!(ends("droid", "PreCompact"), (2, String::new()));
+}

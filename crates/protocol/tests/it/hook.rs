@@ -101,7 +101,7 @@ fn a_command_is_a_path_or_on_the_whitelist() {
         let error = Hook::new(HookSpec { action: command(refused), ..spec() }, &Rules::default()).unwrap_err();
         assert!(matches!(error, HookError::NotAllowed { .. }), "{refused}: {error}");
     }
-    let rules = Rules { whitelist: vec!["ruby".to_owned()], timeout: None };
+    let rules = Rules { whitelist: vec!["ruby".to_owned()], ..Rules::default() };
     assert!(Hook::new(HookSpec { action: command("ruby"), ..spec() }, &rules).is_ok());
     assert!(Hook::new(spec(), &rules).is_err());
 }

@@ -114,6 +114,23 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         ..ROW
     },
     ServerKey {
+        name: "permissions",
+        about: "What its program may do: it then runs in a box, and reads only system folders, its own files and the project, \
+            writes only a temporary folder of its own, and has no network, but for what is named here.",
+        default: "nothing beyond that for servers of a project or an extension (`mcp.box`), everything for your own",
+        needs: Some("command"),
+        kind: ServerKeyKind::Section(PERMISSION_KEYS, |draft| _ = draft.permissions()),
+        approved: Approved::Part(|hasher, server| match &server.permissions {
+            Some(permissions) => shown(hasher, "permissions", permissions),
+            None => hasher,
+        }),
+        review: |server| {
+            let held = server.held_to();
+            held.map(|held| ("box", held.describe_as(server.permissions.is_some()))).into_iter().collect()
+        },
+        ..ROW
+    },
+    ServerKey {
         name: "env",
         about: "Its variables, beside the usual ones; `${NAME}` stands for one of yours.",
         kind: ServerKeyKind::Variables(|draft, variables| draft.env = variables),
@@ -299,6 +316,31 @@ pub const SERVER_KEYS: &[ServerKey] = &[
         ..ROW
     },
     ServerKey { name: "description", about: "What it is, for people.", kind: ServerKeyKind::Remark, ..ROW },
+];
+
+const PERMISSION_KEYS: &[ServerKey] = &[
+    ServerKey {
+        name: "read",
+        about: "Further files and folders that it may read: absolute, below `~`, or from the project's root.",
+        kind: ServerKeyKind::Texts("a list of paths", |draft, paths| draft.permissions().read = paths),
+        approved: Approved::Within("permissions"),
+        ..ROW
+    },
+    ServerKey {
+        name: "write",
+        about: "Files and folders that it may write, spelled likewise; a folder that ends in `/` is made if it is not there.",
+        kind: ServerKeyKind::Texts("a list of paths", |draft, paths| draft.permissions().write = paths),
+        approved: Approved::Within("permissions"),
+        ..ROW
+    },
+    ServerKey {
+        name: "net",
+        about: "Whether it may use the network and sockets of this machine.",
+        default: "false",
+        kind: ServerKeyKind::Flag(|draft, flag| draft.permissions().net = flag),
+        approved: Approved::Within("permissions"),
+        ..ROW
+    },
 ];
 
 const LIMIT_KEYS: &[ServerKey] = &[

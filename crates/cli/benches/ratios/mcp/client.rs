@@ -85,7 +85,7 @@ impl Ours {
 fn ready(name: &str, transport: &str, target: &str) -> ReadyServer {
     let endpoint = if transport == "stdio" {
         let (args, env) = (Vec::new(), Vec::new());
-        Endpoint::Stdio { program: target.into(), args, env, cwd: None, limits: Limits::default() }
+        Endpoint::Stdio { program: target.into(), args, env, cwd: None, limits: Limits::default(), program_box: None }
     } else {
         Endpoint::Http { url: target.to_owned(), headers: Vec::new() }
     };

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use ollm_app::App;
-use ollm_catalog::{Address, Extension, SettingSpec, validate_extension};
+use ollm_catalog::{Address, Extension, ServerSpec, SettingSpec, validate_extension};
 use ollm_protocol::{Hook, Rules};
 use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, files_in};
 
@@ -105,11 +105,18 @@ fn title(extension: &Extension) -> String {
 fn parts(extension: &Extension) -> Vec<Row> {
     let manifest = &extension.manifest;
     let hooks = extension.hooks.iter().map(|hook| ("hook", hook_line(hook, &extension.root)));
+    let boxes =
+        extension.hooks.iter().filter_map(|hook| Some(("box", format!("{}: {}", hook.spec.name, hook_box(hook)?))));
     let servers = manifest.servers.iter().map(|(name, server)| ("server", format!("{name}: {server}")));
+    let (specs, _) = extension.servers_in(&extension.root);
+    let held = |spec: &ServerSpec| Some(spec.held_to()?.describe_as(spec.permissions.is_some()));
+    let server_boxes = specs.iter().filter_map(|spec| Some(("box", format!("{}: {}", spec.name, held(spec)?))));
+    let server_boxes: Vec<Row> = server_boxes.collect();
     let permissions = manifest.permissions.lines().into_iter().map(|line| ("permission", line));
     let settings = manifest.settings.iter().map(|setting| ("setting", setting_line(setting)));
     let skills = extension.skills().0.into_iter().map(|one| ("skill", format!("{}: {}", one.name, one.description)));
-    hooks.chain(servers).chain(permissions).chain(settings).chain(skills).collect()
+    let programs = hooks.chain(boxes).chain(servers).chain(server_boxes);
+    programs.chain(permissions).chain(settings).chain(skills).collect()
 }
 
 fn hook_line(hook: &Hook, root: &Path) -> String {
@@ -117,6 +124,10 @@ fn hook_line(hook: &Hook, root: &Path) -> String {
     let folder = format!("{}/", root.display());
     let command = command_text(hook).replace(&folder, "");
     format!("{} at {} ({}): {command}", hook.spec.name, events.join(", "), hook.matcher.text())
+}
+
+fn hook_box(hook: &Hook) -> Option<String> {
+    Some(hook.permissions.as_ref()?.describe_as(hook.spec.permissions.is_some()))
 }
 
 fn setting_line(setting: &SettingSpec) -> String {

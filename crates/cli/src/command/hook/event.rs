@@ -62,7 +62,7 @@ pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Inst
         let message = "there is no event: pipe one in, or name it as in `ollm hook run session_start`";
         return Err(Unread::Usage(Failure::usage(message)));
     }
-    let (bytes, more) = received(deadline).map_err(Unread::Broken)?;
+    let (bytes, more) = received(deadline).map_err(|missing| Unread::Broken(missing.why))?;
     // What an agent sends in one go is one event; of two, the second would pass unseen.
     if !more.is_empty() && agent_named(host.name()).is_some() {
         let why = "something follows the event; send one JSON object, and nothing after it";
@@ -111,8 +111,30 @@ fn unread(error: DialectError) -> Unread {
     }
 }
 
+/// What stands on standard input, or why it is not whole; nothing where nobody sent anything.
+pub(super) fn received_or_nothing(deadline: Option<Instant>) -> Option<Result<Vec<u8>, String>> {
+    match received(deadline) {
+        Ok((bytes, _)) => Some(Ok(bytes)),
+        Err(Unreceived { is_empty: true, .. }) => None,
+        Err(Unreceived { why, .. }) => Some(Err(why)),
+    }
+}
+
+/// Why an event did not arrive.
+struct Unreceived {
+    why: String,
+    /// Whether the stream ended before anything came.
+    is_empty: bool,
+}
+
+impl From<String> for Unreceived {
+    fn from(why: String) -> Unreceived {
+        Unreceived { why, is_empty: false }
+    }
+}
+
 /// Reads until the event's JSON ends, not until the stream does: some hosts keep it open. What came with it is beside it.
-fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), String> {
+fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), Unreceived> {
     let mut stdin = std::io::stdin().lock();
     let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
     let mut end = ObjectEnd::default();
@@ -121,16 +143,17 @@ fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), String>
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if !has_more(&stdin, left.map_or(patience, |left| left.min(patience))) {
             let what = if bytes.is_empty() { "no event" } else { "only a part of the event" };
-            return Err(match left.filter(|left| *left < patience) {
+            let why = match left.filter(|left| *left < patience) {
                 Some(_) => format!("{what} had arrived when the time was up that its host waits"),
                 None => format!("{what} arrived within {patience:?}"),
-            });
+            };
+            return Err(why.into());
         }
         // A buffer of our own would have to be filled with zeros first.
         let read = match stdin.fill_buf() {
             Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(format!("standard input cannot be read: {error}")),
+            Err(error) => return Err(format!("standard input cannot be read: {error}").into()),
         };
         let (before, count) = (bytes.len(), read.len());
         // One that comes in crumbs must not take for ever either.
@@ -144,10 +167,11 @@ fn received(mut deadline: Option<Instant>) -> Result<(Vec<u8>, Vec<u8>), String>
         }
         if count == 0 {
             let empty = bytes.iter().all(u8::is_ascii_whitespace);
-            return if empty { Err("standard input holds no event".to_owned()) } else { Ok((bytes, Vec::new())) };
+            let why = "standard input holds no event".to_owned();
+            return if empty { Err(Unreceived { why, is_empty: true }) } else { Ok((bytes, Vec::new())) };
         }
         if bytes.len() > LARGEST_EVENT {
-            return Err(format!("the event is larger than {LARGEST_EVENT} bytes"));
+            return Err(format!("the event is larger than {LARGEST_EVENT} bytes").into());
         }
     }
 }

@@ -7,10 +7,11 @@ use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
 use serde_json::{Value, json};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::show::{self, State};
 use crate::error::Failure;
-use crate::output::{Output, shown};
+use crate::output::{Output, is_shown, screen_size, shown};
 use crate::problem;
 use crate::remedy::COMMANDS;
 
@@ -113,20 +114,79 @@ fn standing(hook: &Hook, state: &State) -> String {
     }
 }
 
-/// Rows of cells, aligned.
+/// Rows of cells, aligned. On a terminal they fit into its width: the longest cells are cut.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let screen = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
+    columns_within(rows, screen.unwrap_or(usize::MAX))
+}
+
+fn columns_within<const N: usize>(rows: &[[String; N]], screen: usize) -> String {
     let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
     let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(cell.width());
         }
     }
+    fit(&mut widths, screen.saturating_sub(GAP.len() * N.saturating_sub(1)));
     let mut text = String::new();
     for row in &rows {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        text.push_str(cells.join("  ").trim_end());
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| filled(cell, width)).collect();
+        text.push_str(cells.join(GAP).trim_end());
         text.push('\n');
     }
     text
+}
+
+/// What stands between two cells.
+const GAP: &str = "  ";
+/// No column becomes narrower.
+const NARROWEST: usize = 8;
+
+/// Makes the widest columns narrower until all have room.
+fn fit(widths: &mut [usize], room: usize) {
+    while widths.iter().fold(0, |sum: usize, width| sum.saturating_add(*width)) > room {
+        match widths.iter_mut().max().filter(|widest| **widest > NARROWEST) {
+            Some(widest) => *widest -= 1,
+            None => return,
+        }
+    }
+}
+
+/// A cell of exactly this width.
+fn filled(cell: &str, width: usize) -> String {
+    let mut shown = String::new();
+    let mut used = 0;
+    for letter in cell.chars() {
+        let wide = letter.width().unwrap_or(0);
+        if used + wide > width || (used + wide == width && cell.width() > width) {
+            shown.push('…');
+            used += 1;
+            break;
+        }
+        shown.push(letter);
+        used += wide;
+    }
+    shown + &" ".repeat(width.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_fit_into_the_screen_and_keep_what_is_short() {
+        let rows = [
+            ["ID", "STATE"].map(str::to_owned),
+            ["user:a-very-long-file-name.json:before_tool:guard", "trusted"].map(str::to_owned),
+            ["日本語の長い名前のフック", "off"].map(str::to_owned),
+        ];
+        for screen in [20, 30, 200] {
+            let text = columns_within(&rows, screen);
+            assert!(text.lines().all(|line| line.width() <= screen), "{screen}: {text}");
+            assert!(text.contains("trusted"), "{text}");
+        }
+        assert!(columns_within(&rows, 30).contains("user:a-very-long-fil…"), "{}", columns_within(&rows, 30));
+        assert!(!columns_within(&rows, usize::MAX).contains('…'));
+    }
 }

@@ -1,6 +1,6 @@
 //! When a hook runs, as declared: the parts of `show` and `plan` that most hooks do not have.
 
-use ollm_protocol::Hook;
+use ollm_protocol::{Hook, PermissionsSpec};
 use serde_json::{Map, Value, json};
 
 /// Everything that decides when a hook runs, under the keys of a hook file.
@@ -21,9 +21,7 @@ pub(super) fn to_json(hook: &Hook) -> Map<String, Value> {
         "scope": hook.reach.value.name(),
         "scopeFrom": hook.reach.basis.name(),
         "async": detached(hook),
-        "permissions": spec.permissions.as_ref().map(|allowed| {
-            json!({"read": allowed.read, "write": allowed.write, "net": allowed.net})
-        }),
+        "permissions": spec.permissions.as_ref().map(PermissionsSpec::to_json),
     });
     fields.as_object().cloned().unwrap_or_default()
 }

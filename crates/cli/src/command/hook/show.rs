@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use ollm_app::command_box::BoxStatus;
 use ollm_app::{App, AppContext, unsent_events};
 use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
@@ -102,6 +103,7 @@ fn details(hook: &Hook, state: &State) -> Value {
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more(hook, state)) {
         map.extend(more);
         map.extend(rules::to_json(hook));
+        map.insert("box".to_owned(), boxed(hook));
     }
     value
 }
@@ -131,13 +133,25 @@ fn more(hook: &Hook, state: &State) -> Value {
     })
 }
 
+/// The box of a hook, and what becomes of it here; nothing where it has none.
+fn boxed(hook: &Hook) -> Value {
+    let Some(permissions) = &hook.permissions else { return Value::Null };
+    let (mut value, status) = (permissions.to_json(), BoxStatus::of_programs().to_json());
+    if let (Some(map), Value::Object(status)) = (value.as_object_mut(), status) {
+        map.insert("declared".to_owned(), hook.spec.permissions.is_some().into());
+        map.extend(status);
+    }
+    value
+}
+
 /// The tools that the matcher of a hook means, in each agent's vocabulary; nothing where it is for all of them or for none.
 fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
     let about = hook.events.iter().copied().find(|kind| kind.subject_field() == Some("tool_name"));
     let Some(kind) = about.filter(|_| !matches!(hook.matcher, Matcher::Any)) else { return Vec::new() };
     let named = |agent: &'static str| {
         let rows = FOREIGN.iter().filter(move |row| row.agents.contains(&agent));
-        let names = rows.filter(|row| hook.matcher.matches(Some(Subject::new(kind, row.name)))).map(|row| row.name);
+        let names =
+            rows.filter(|row| hook.matcher.matches(Some(Subject::new(kind, row.tool.name)))).map(|row| row.name);
         (agent, names.collect::<Vec<_>>())
     };
     AGENTS.iter().map(|agent| named(agent.name)).filter(|(_, names)| !names.is_empty()).collect()
@@ -148,6 +162,11 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
     let mut rows = hook.rows();
     if let (Some(row), Some(off)) = (rows.iter_mut().find(|(name, _)| *name == "enabled"), &state.off) {
         row.1.clone_from(off);
+    }
+    match (rows.iter_mut().find(|(name, _)| *name == "box"), BoxStatus::of_programs().reason()) {
+        (Some(row), Some(reason)) => row.1 = format!("{}; not all of it is held here: {reason}", row.1),
+        (None, _) if hook.runs_program() => rows.push(("box", "none".to_owned())),
+        _ => {}
     }
     let declared = rows.iter().position(|(name, _)| *name == "enabled").map_or(rows.len(), |at| at + 1);
     rows.insert(declared, ("trust", state.trusted().to_owned()));

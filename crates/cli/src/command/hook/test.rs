@@ -15,6 +15,7 @@ use crate::output::Output;
 
 mod exchange;
 mod golden;
+mod touched;
 mod watch;
 
 pub(crate) use golden::text as cases_text;
@@ -43,7 +44,8 @@ fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) ->
     match hooks.as_slice() {
         [hook] if !arguments.all => {
             let event = event(hook, arguments, context, output)?;
-            let outcome = stage.rehearse(hook, &event)?;
+            let outcome =
+                if arguments.in_box { stage.rehearse_in_box(hook, &event)? } else { stage.rehearse(hook, &event)? };
             exchange::show(hook, &event, &outcome, arguments.json, output)?;
             let failed = outcome.reports.iter().any(|report| matches!(report.status, Status::Failed | Status::Timeout));
             Ok(if failed { FINDING } else { OK })

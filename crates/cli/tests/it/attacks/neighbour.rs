@@ -55,7 +55,8 @@ fn a09_what_others_can_write_to_cannot_be_approved() {
 #[test]
 fn a09_hooks_of_the_user_are_the_users_alone() {
     for place in ["home/.ollm/hooks/own.json", "home/.ollm/hooks/own.sh", "home/.ollm/hooks", "home/.ollm", "home"] {
-        let lab = Lab::with_hook("before_tool", "own", CANARY);
+        let lab = Lab::with_default_boxes();
+        lab.user_hook("before_tool", "own", CANARY, "");
         let path = lab.root.join(place);
         set_mode(&path, if path.is_dir() { 0o777 } else { 0o666 });
         let ran = lab.event(shell_event("ls"));

@@ -193,7 +193,8 @@ fn s02_only_a_person_at_a_terminal_makes_a_key() {
     assert_eq!(typed(&lab, &short, &["trust", "init"]).code, 64);
     let lab = lab.set("CLAUDECODE", "1");
     assert_eq!(typed(&lab, &steps, &["trust", "init"]).code, 4);
-    assert!(!lab.home.join(".ollm/approval.key").exists() && !lab.home.join(".ollm/config.yaml").exists());
+    assert!(!lab.home.join(".ollm/approval.key").exists());
+    assert!(!fs::read_to_string(lab.home.join(".ollm/config.yaml")).unwrap().contains("approvalKey"));
     assert_eq!(standing(&lab), "ran");
 }
 
@@ -202,7 +203,7 @@ fn s02_a_key_that_is_there_is_taken_again() {
     let lab = lab();
     make_key(&lab);
     let before = fs::read_to_string(lab.home.join(".ollm/config.yaml")).unwrap();
-    fs::remove_file(lab.home.join(".ollm/config.yaml")).unwrap();
+    lab.write("home/.ollm/config.yaml", "");
     lab.approve(ID);
     let ran = typed(&lab, &[r"[y/N] =>y\n", ASKED], &["trust", "init"]);
     assert_eq!(ran.code, 0, "{ran:?}");

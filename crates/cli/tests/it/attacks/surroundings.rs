@@ -13,7 +13,7 @@ use crate::lab::{Lab, OLLM, finish, shell_event};
 const STRANGER: &str = "65534";
 
 /// `ollm` as a user without special rights. None, and said, where there is no way to become one.
-fn ollm_without_rights(lab: &Lab, arguments: &[&str]) -> Option<Command> {
+pub(crate) fn ollm_without_rights(lab: &Lab, arguments: &[&str]) -> Option<Command> {
     if !is_root(lab) {
         return Some(lab.ollm(arguments));
     }

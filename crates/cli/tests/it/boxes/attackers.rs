@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use super::{assert_intact, boxed, guarded, is_whole};
+use super::{CONTENT, PROTECTED, assert_intact, boxed, guarded, is_whole};
+use crate::lab::Lab;
 
 /// Whatever works for one of them would do. Each line is tried by itself.
 const PYTHON: &str = r"
@@ -117,20 +118,50 @@ int main(void) {
 }
 "#;
 
+/// The command lines of all of them, in the project.
+fn attackers(lab: &Lab) -> [Vec<&'static str>; 4] {
+    lab.write("project/attack.py", PYTHON);
+    lab.write("project/attack.js", NODE);
+    lab.write("project/attack.pl", PERL);
+    build(lab, C, "project/attack");
+    [vec!["python3", "attack.py"], vec!["node", "attack.js"], vec!["perl", "attack.pl"], vec!["./attack"]]
+}
+
+/// Makes a program that needs nothing but the kernel.
+pub(super) fn build(lab: &Lab, source: &str, program: &str) {
+    let source = lab.write(&format!("{program}.c"), source);
+    let built = Command::new("cc").args(["-static", "-w", "-o"]).arg(lab.root.join(program)).arg(source).status();
+    assert!(built.unwrap().success(), "a C compiler is needed");
+}
+
+#[test]
+fn no_program_in_any_language_gets_out_of_the_least_box() {
+    let lab = guarded();
+    let commands = attackers(&lab).map(|command| command.join(" "));
+    let script =
+        format!("{}; cat ~/.ssh/authorized_keys > \"$TMPDIR/x\" && echo read >&2; exit 1", commands.join("; "));
+    lab.workspace_hook("before_agent", "guest", &script, r#", "timeout": "60s""#);
+    lab.approve("workspace:guest.json:before_agent:guest");
+    if lab.run(&["doctor"]).stdout.contains("run without a box") {
+        return;
+    }
+    let ran = lab.event(r#"{"event": "before_agent", "data": {"prompt": "x"}}"#);
+    for name in PROTECTED.iter().filter(|name| !name.ends_with("mine.json")) {
+        assert_eq!(std::fs::read_to_string(lab.root.join(name)).unwrap(), CONTENT, "{name}: {ran:?}");
+    }
+    assert!(!lab.project.join(".mcp.json").exists() && !lab.project.join(".claude").exists(), "{ran:?}");
+    let error = ran.hook("guest")["error"].to_string();
+    assert!(error.contains("its box refused") && !error.contains("; read"), "{error}");
+}
+
 #[test]
 fn no_program_in_any_language_changes_what_is_protected() {
     let lab = guarded();
     if !is_whole(&lab) {
         return;
     }
-    lab.write("project/attack.py", PYTHON);
-    lab.write("project/attack.js", NODE);
-    lab.write("project/attack.pl", PERL);
-    let source = lab.write("project/attack.c", C);
-    let built = Command::new("cc").args(["-static", "-w", "-o"]).arg(lab.project.join("attack")).arg(source).status();
-    assert!(built.unwrap().success(), "a C compiler is needed");
-    for command in [&["python3", "attack.py"][..], &["node", "attack.js"], &["perl", "attack.pl"], &["./attack"]] {
-        let ran = boxed(&lab, command);
+    for command in attackers(&lab) {
+        let ran = boxed(&lab, &command);
         assert_eq!(ran.code, 0, "{command:?}: {ran:?}");
         assert_intact(&lab, &format!("{command:?}: {}", ran.stderr));
     }

@@ -10,7 +10,7 @@ use crate::lab::{Lab, finish, shell_event};
 
 #[test]
 fn e8_a_secret_reaches_the_hook_and_nothing_else() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let settings = json!({"settings": [{"name": "pin", "description": "d", "sensitive": true, "envVar": "MY_PIN"}]});
     let script = "echo \"the pin is $MY_PIN $EXTENSION_LEAKY_PIN\" >&2\ntest \"${#MY_PIN}\" = 9 && exit 7\nexit 1\n";
     extension(&lab, "home", "leaky", script, &settings);
@@ -44,7 +44,7 @@ fn e8_a_secret_reaches_the_hook_and_nothing_else() {
 
 #[test]
 fn settings_are_checked_kept_and_shown_with_who_says_so() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let settings = json!({"settings": [{"name": "level", "description": "d", "type": "integer", "enum": [1, 2], "default": 1, "envVar": "LEVEL"}]});
     extension(&lab, "home", "guard", QUIET, &settings);
     approve(&lab, "guard");
@@ -276,7 +276,7 @@ fn a_text_that_looks_like_something_else_reaches_the_hook_byte_for_byte() {
     extension(&lab, "home", "envx", &script, &json!({"settings": settings}));
     approve(&lab, "envx");
     let set = |through_config: bool| {
-        fs::remove_file(lab.home.join(".ollm/config.yaml")).unwrap_or_default();
+        lab.write("home/.ollm/config.yaml", "");
         let typed: Vec<String> = TEXTS.iter().enumerate().map(|(index, text)| format!("s{index}={text}")).collect();
         if through_config {
             for (index, text) in TEXTS.iter().enumerate() {
@@ -326,7 +326,7 @@ fn a_value_that_fits_when_it_is_set_fits_ever_after() {
 
 #[test]
 fn what_no_variable_can_hold_is_refused() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "one", QUIET, &json!({"settings": [{"name": "a", "description": "d"}]}));
     for (input, why) in [(b"x\0y".to_vec(), "zero byte"), (vec![b'x'; 70_000], "65536 bytes")] {
         let ran = finish(lab.ollm(&["ext", "set", "one", "a=-"]), &input);
@@ -404,7 +404,7 @@ fn the_command_line_wins_over_variables_files_and_secrets() {
 
 #[test]
 fn nothing_is_set_where_it_would_not_be_read() {
-    let lab = Lab::new().set("OLLM_KEYRING", "off");
+    let lab = Lab::with_default_boxes().set("OLLM_KEYRING", "off");
     let settings =
         json!({"settings": [{"name": "s", "description": "d", "sensitive": true}, {"name": "a", "description": "d"}]});
     extension(&lab, "home", "full", QUIET, &settings);

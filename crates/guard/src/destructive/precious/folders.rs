@@ -32,3 +32,10 @@ pub(super) const KEY_FOLDERS: &[&str] = &[
     "/etc/claude-code", "/etc/codex", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.monthly", "/etc/cron.weekly", "/etc/gemini-cli", "/etc/init.d",
     "/etc/ld.so.conf.d", "/etc/ollm", "/etc/pam.d", "/etc/profile.d", "/etc/security", "/etc/ssh", "/etc/sudoers.d",
 ];
+
+/// Folders of the home whose contents programs fetch or make again.
+#[rustfmt::skip]
+pub(super) const REMADE: &[&str] = &[
+    ".Trash", ".bundle", ".cache", ".ccache", ".gradle", ".ivy2", ".m2", ".node-gyp", ".npm", ".nuget", ".pnpm-store", ".sbt", ".yarn",
+    "build", "dist", "node_modules", "target", "temp", "tmp", "venv",
+];

@@ -15,7 +15,7 @@ use crate::{
 #[rustfmt::skip]
 const DOES: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
-    "unlink", "remove", "fs.rm(", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
+    "unlink", "remove", ".rm(", "rename", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
     "passthru", "proc_open", "eval", "cmd(", "\"|", "'|",
 ];
 
@@ -29,7 +29,7 @@ const REMOVES_TREES: &[&str] = &[
     "rm_r(",
     "rmsync",
     "rmdirsync",
-    "fs.rm(",
+    ".rm(",
     "rimraf",
     "deltree",
     "remove-item",
@@ -147,7 +147,10 @@ impl Walker {
         let home = self.place.home.clone();
         let named = |string: &Cow<'_, str>| Field::literal(path::spelled(string, home.as_deref()));
         let paths = strings.iter().filter(|string| string.contains(['/', '~', '.', '$']) || !is_line(string));
-        let bare = self.place.home.as_deref().and_then(|home| home.to_str()).filter(|_| removes_home(code));
+        let bare = self.place.home.as_deref().and_then(|home| home.to_str()).filter(|_| {
+            let runs_removal = strings.iter().any(|string| begins_with_harm(string));
+            (runs_removal || removes_trees(code)) && names_home(code)
+        });
         let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(bare.map(Field::literal));
         let removal = removal.chain(paths.map(named));
         self.run(removal.collect(), &Feed::Nothing, depth + 1);
@@ -166,16 +169,21 @@ fn has_deeds(name: &str, code: &str) -> bool {
     does.iter().any(|word| folded.contains(word))
 }
 
-/// Whether code takes folders away and names the home, and nothing in it.
-fn removes_home(code: &str) -> bool {
+/// Whether code takes folders away.
+fn removes_trees(code: &str) -> bool {
+    let folded = code.to_ascii_lowercase();
+    REMOVES_TREES.iter().any(|call| folded.contains(call))
+}
+
+/// Whether code names the home, and nothing in it.
+fn names_home(code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
     let is_bare = |(at, name): (usize, &str)| {
         let before = folded.get(..at).and_then(|before| before.rsplit([';', '\n']).next()).unwrap_or_default();
         let behind = folded.get(at + name.len()..).unwrap_or_default().trim_start_matches(['}', ' ']);
         !before.contains("join") && !behind.starts_with(['/', '+', '.', '&', '\\', '['])
     };
-    REMOVES_TREES.iter().any(|call| folded.contains(call))
-        && HOMES.iter().any(|home| folded.match_indices(home).any(is_bare))
+    HOMES.iter().any(|home| folded.match_indices(home).any(is_bare))
 }
 
 /// The command on a line of an editor or a client that lets people run one.

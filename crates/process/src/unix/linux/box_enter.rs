@@ -6,6 +6,7 @@ use libc::{c_int, c_ulong};
 
 use super::box_filter::SystemCallFilter;
 use super::box_mounts::enter;
+use super::box_watch::WatchEntry;
 
 /// What a box is made of, by the numbers of its files.
 #[derive(Clone, Copy, Debug)]
@@ -16,13 +17,15 @@ pub(super) struct BoxEntry<'a> {
     pub(super) rules: Option<RawFd>,
     /// A filter of system calls.
     pub(super) filter: Option<&'a SystemCallFilter>,
+    /// The watch over it.
+    pub(super) watch: Option<WatchEntry<'a>>,
 }
 
 impl BoxEntry<'_> {
     /// The files that it needs.
     pub(super) fn files(&self) -> impl Iterator<Item = RawFd> {
         let namespaces = self.namespaces.into_iter().flat_map(|(user, mount)| [user, mount]);
-        namespaces.chain(self.rules)
+        namespaces.chain(self.rules).chain(self.watch.map(|watch| watch.line))
     }
 
     /// Joins the namespaces. The working directory is that of the box's own root after this.
@@ -53,7 +56,11 @@ impl BoxEntry<'_> {
             if let Some(rules) = self.rules {
                 check(call(libc::syscall(libc::SYS_landlock_restrict_self, rules, 0 as c_ulong)))?;
             }
-            if let Some(filter) = self.filter {
+            let filter = match self.watch {
+                Some(watch) if watch.start()? => watch.refusing,
+                _ => self.filter,
+            };
+            if let Some(filter) = filter {
                 let (mode, program) = (c_ulong::from(libc::SECCOMP_MODE_FILTER), filter.program());
                 check(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program))?;
             }

@@ -72,8 +72,14 @@ fn allow(
     set.add_rule(PathBeneath::new(file, access).set_compatibility(CompatLevel::BestEffort))
 }
 
+/// The places that can be read, with links resolved; all where that is not limited.
+pub(super) fn readable(rules: &BoxRules) -> Vec<PathBuf> {
+    let Some(paths) = &rules.readable else { return vec![PathBuf::from("/")] };
+    paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+}
+
 /// The places that can be written.
-fn written(rules: &BoxRules) -> Vec<PathBuf> {
+pub(super) fn written(rules: &BoxRules) -> Vec<PathBuf> {
     let roots = rules.writable.clone().unwrap_or_else(|| vec![PathBuf::from("/")]);
     let real = |paths: &[PathBuf]| paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     let whole = real(&rules.whole);

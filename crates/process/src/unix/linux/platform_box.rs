@@ -12,8 +12,9 @@ use super::box_landlock;
 use super::box_mounts::mount_all;
 use super::box_namespace::Namespaces;
 use super::box_plan::{BoxStamp, MountPlan};
+use super::box_watch::Watch;
 use super::random;
-use crate::{BoxMeans, BoxRules};
+use crate::{BoxMeans, BoxRules, WatchedAccess};
 
 /// What the kernel keeps of a box.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct PlatformBox {
     namespaces: Option<Namespaces>,
     rules: Option<OwnedFd>,
     filter: Option<SystemCallFilter>,
+    watch: Option<Watch>,
     temporary: Option<TemporaryFolder>,
     /// What was looked at when it was made.
     paths: Vec<PathBuf>,
@@ -40,18 +42,19 @@ impl PlatformBox {
             writable.push(temporary.0.clone());
         }
         let rules = &rules;
-        let (namespaces, file, notes) = match means {
+        let (namespaces, file, notes, watch) = match means {
             BoxMeans::Namespaces if rules.readable.is_some() => {
                 return Err("what can be read is limited by Landlock only".to_owned());
             }
-            BoxMeans::Namespaces => (Some(with_mounts(rules)?), box_landlock::scope(), Vec::new()),
+            BoxMeans::Namespaces => (Some(with_mounts(rules)?), box_landlock::scope(), Vec::new(), None),
             BoxMeans::Landlock => {
                 let (file, notes) = box_landlock::rules(rules)?;
-                (None, Some(file), notes)
+                let watch = Watch::new(rules).map_err(|error| format!("it cannot be watched: {error}"))?;
+                (None, Some(file), notes, watch)
             }
         };
         let filter = SystemCallFilter::new(rules)?;
-        Ok((Self { namespaces, rules: file, filter, temporary, paths, stamp }, notes))
+        Ok((Self { namespaces, rules: file, filter, watch, temporary, paths, stamp }, notes))
     }
 
     pub(crate) fn is_current(&self) -> bool {
@@ -62,12 +65,17 @@ impl PlatformBox {
         self.temporary.as_ref().map(|folder| folder.0.as_path())
     }
 
+    pub(crate) fn accesses(&self) -> Vec<WatchedAccess> {
+        self.watch.as_ref().map(Watch::accesses).unwrap_or_default()
+    }
+
     pub(super) fn entry(&self) -> BoxEntry<'_> {
         let namespaces = self.namespaces.as_ref();
         BoxEntry {
             namespaces: namespaces.map(|made| (made.user().as_raw_fd(), made.mount().as_raw_fd())),
             rules: self.rules.as_ref().map(AsRawFd::as_raw_fd),
             filter: self.filter.as_ref(),
+            watch: self.watch.as_ref().map(Watch::entry),
         }
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::Part::{Event, Flag, Reason, Word};
 use super::forms::{
-    COMPACTED, DECISION_BLOCK, FILE, HALT, NESTED_ALLOW, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY,
-    NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT,
-    UPDATED_OUTPUT,
+    COMPACTED, DECISION_BLOCK, FILE, HALT, HALT_BLOCKED, NESTED_ALLOW, NESTED_ASK, NESTED_BEHAVIOR_ALLOW,
+    NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
+    UPDATED_INPUT, UPDATED_OUTPUT,
 };
 use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
@@ -23,6 +23,7 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Canonical,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_mins(10)),
@@ -75,7 +76,10 @@ const HALT_CALL: Way = Way::Json(&[
 /// A person can be told something at every event.
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
 const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
-const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
+/// Events that `continue: false` by itself lets happen, as it does a call.
+const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT_BLOCKED, ..TOLD };
+/// Events after the fact, and the end of a turn, which would go on if it were blocked as well.
+const ENDS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
 /// Events that only the exit status refuses.
 const BY_STATUS: Capabilities = Capabilities { block: Way::Status, halt: HALT, ..TOLD };
 
@@ -110,18 +114,18 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new(
         "PostToolUse",
         EventKind::AfterTool,
-        Capabilities { context: NESTED_CONTEXT, result: UPDATED_OUTPUT, ..BLOCKS },
+        Capabilities { context: NESTED_CONTEXT, result: UPDATED_OUTPUT, ..ENDS },
     )
     .with(&[TOOL_DONE]),
-    AgentEvent::new("PostToolBatch", EventKind::Custom, Capabilities { context: NESTED_CONTEXT, ..BLOCKS }),
+    AgentEvent::new("PostToolBatch", EventKind::Custom, Capabilities { context: NESTED_CONTEXT, ..ENDS }),
     AgentEvent::new("Notification", EventKind::Notification, TOLD).with(&[NOTIFICATION]),
     AgentEvent::new("MessageDisplay", EventKind::Custom, TOLD).within(10_000),
     AgentEvent::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
-    AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
+    AgentEvent::new("SubagentStop", EventKind::SubagentStop, ENDS).with(&[STOP]),
     AgentEvent::new("TaskCreated", EventKind::Custom, BLOCKS),
     AgentEvent::new("TaskCompleted", EventKind::Custom, BY_STATUS),
     // Context added here would make the agent go on, which nobody asked for.
-    AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
+    AgentEvent::new("Stop", EventKind::AfterAgent, ENDS).with(&[STOP]),
     AgentEvent::new("StopFailure", EventKind::Error, TOLD).with(&[ERROR]),
     AgentEvent::new("TeammateIdle", EventKind::Custom, BY_STATUS),
     AgentEvent::new("InstructionsLoaded", EventKind::Custom, TOLD),

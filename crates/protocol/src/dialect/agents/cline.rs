@@ -19,6 +19,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[field("taskId", "session_id"), formed("workspaceRoots", "cwd", FieldForm::First)],
     mcp: McpName::Arguments("use_mcp_tool"),
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

@@ -22,6 +22,7 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Canonical,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_mins(10)),
@@ -36,7 +37,7 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         also_reads: &[],
         form: Form::Groups,
         events: USUAL,
-        taste: Taste::PLAIN,
+        taste: Taste { keys: Some(&["description", "hooks"]), ..Taste::PLAIN },
         review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
         project_variables: &[],
         written: Written {

@@ -23,6 +23,8 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         formed("workspace_roots", "cwd", FieldForm::First),
     ],
     mcp: McpName::Colon,
+    // There is no other tool by which it changes a part of a file.
+    own_tools: &[("Write", "file_writer")],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

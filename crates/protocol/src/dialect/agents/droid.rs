@@ -18,6 +18,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Canonical,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
@@ -76,5 +77,6 @@ const EVENTS: &[AgentEvent] = &[
     // It has no cap on how often an end is refused.
     AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
     AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
-    AgentEvent::new("PreCompact", EventKind::PreCompress, BLOCKS),
+    // That `continue: false` keeps it from happening is not documented.
+    AgentEvent::new("PreCompact", EventKind::PreCompress, Capabilities { halt: Way::No, ..BLOCKS }),
 ];

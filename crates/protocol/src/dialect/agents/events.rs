@@ -127,7 +127,11 @@ impl AgentDialect {
         if let Some(name) = self.canonical_mcp(event, data) {
             data.insert("tool_name".to_owned(), name.into());
         }
-        let name = data.get("tool_name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut name = data.get("tool_name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some((_, meant)) = self.own_tools.iter().find(|(own, _)| *own == name) {
+            (*meant).clone_into(&mut name);
+            data.insert("tool_name".to_owned(), (*meant).into());
+        }
         data.get_mut("args")
             .and_then(Value::as_object_mut)
             .map(|args| tool::add_canonical(&name, args))
@@ -161,15 +165,19 @@ impl AgentDialect {
                 let part = |name: &str| data.get("args")?.get(name)?.as_str();
                 Some(mcp_name(part("server_name").unwrap_or(UNNAMED), part("tool_name").unwrap_or_default()))
             }
-            McpName::Canonical | McpName::Arguments(_) | McpName::Opaque => None,
+            McpName::Canonical | McpName::Arguments(_) => None,
             McpName::Gemini => {
                 let part = |name: &str| get(data, name).and_then(Value::as_str);
                 Some(mcp_name(part("mcp_context.server_name")?, part("mcp_context.tool_name")?))
             }
             McpName::At => name.strip_prefix('@')?.split_once('/').map(|(server, tool)| mcp_name(server, tool)),
             McpName::Colon => name.strip_prefix("MCP:").map(|tool| mcp_name(UNNAMED, tool)),
-            McpName::Bare if tool::declared(name).is_some() || name.starts_with("mcp__") => None,
+            McpName::Bare | McpName::Joined(_) if tool::declared(name).is_some() || name.starts_with("mcp__") => None,
             McpName::Bare => name.split_once(SEPARATOR).map(|(server, tool)| mcp_name(server, tool)),
+            McpName::Joined(sign) => {
+                let parts = name.split_once(sign).filter(|(server, tool)| !server.is_empty() && !tool.is_empty());
+                parts.map(|(server, tool)| mcp_name(server, tool))
+            }
         }
     }
 
@@ -178,12 +186,13 @@ impl AgentDialect {
         let Some(tool) = data.get(name).and_then(Value::as_str).map(str::to_owned) else { return };
         if let Some((server, bare)) = mcp_parts(&tool) {
             let spelled = match self.mcp {
-                McpName::Canonical | McpName::Opaque => return,
+                McpName::Canonical => return,
                 McpName::Arguments(tool) => tool.to_owned(),
                 McpName::Gemini => format!("mcp_{server}_{bare}"),
                 McpName::At => format!("@{server}/{bare}"),
                 McpName::Colon => format!("MCP:{bare}"),
                 McpName::Bare => format!("{server}{SEPARATOR}{bare}"),
+                McpName::Joined(sign) => format!("{server}{sign}{bare}"),
             };
             if self.mcp == McpName::Gemini {
                 let known = data.entry("mcp_context").or_insert_with(|| json!({}));

@@ -30,6 +30,9 @@ pub(super) const NESTED_BEHAVIOR_DENY: Way = Way::Json(&[
 ]);
 pub(super) const DECISION_BLOCK: Way = Way::Json(&[("decision", Word("block")), ("reason", Reason)]);
 pub(super) const HALT: Way = Way::Json(&[("continue", Flag(false)), ("stopReason", Reason)]);
+/// The end of the turn, and a refusal beside it, for events that happen all the same where only the turn is ended.
+pub(super) const HALT_BLOCKED: Way =
+    Way::Json(&[("continue", Flag(false)), ("stopReason", Reason), ("decision", Word("block")), ("reason", Reason)]);
 pub(super) const SYSTEM_MESSAGE: Way = Way::Json(&[("systemMessage", Text)]);
 
 /// A call of a tool, as most agents spell it.

@@ -19,6 +19,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Gemini,
+    own_tools: &[],
     stamps_events: true,
     timeout_unit: Duration::from_millis(1),
     timeout: Some(Duration::from_mins(1)),
@@ -43,7 +44,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
             "AfterTool",
             "Notification",
         ],
-        taste: Taste { comments: true, commas: false, mark: false },
+        taste: Taste { comments: true, ..Taste::PLAIN },
         review: Some("Gemini runs hooks only in folders that you trust there"),
         project_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
         written: Written {

@@ -21,6 +21,7 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[field("working_dir", "cwd")],
     mcp: McpName::Bare,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),

@@ -149,15 +149,17 @@ pub struct Taste {
     pub commas: bool,
     /// It takes a byte order mark.
     pub mark: bool,
+    /// The only keys that it takes at the top, where it minds others.
+    pub keys: Option<&'static [&'static str]>,
 }
 
 impl Taste {
     /// It is not known to mind anything.
-    pub const ANYTHING: Taste = Taste { comments: true, commas: true, mark: true };
+    pub const ANYTHING: Taste = Taste { comments: true, commas: true, mark: true, keys: None };
     /// Plain JSON, which may begin with a mark.
-    pub const PLAIN_OR_MARKED: Taste = Taste { comments: false, commas: false, mark: true };
+    pub const PLAIN_OR_MARKED: Taste = Taste { comments: false, commas: false, mark: true, keys: None };
     /// Plain JSON and nothing else.
-    pub const PLAIN: Taste = Taste { comments: false, commas: false, mark: false };
+    pub const PLAIN: Taste = Taste { comments: false, commas: false, mark: false, keys: None };
 }
 
 /// The usual events of agents that took over Claude Code's names.

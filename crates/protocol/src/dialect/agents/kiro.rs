@@ -19,6 +19,7 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::At,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: Some(Duration::from_secs(30)),

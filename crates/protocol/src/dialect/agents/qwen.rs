@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::Part::{Event, Reason, Word};
 use super::forms::{
-    COMPACTED, DECISION_BLOCK, HALT, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT,
-    NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
+    COMPACTED, DECISION_BLOCK, HALT, HALT_BLOCKED, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY,
+    NESTED_CONTEXT, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
 use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
@@ -22,6 +22,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[],
     mcp: McpName::Canonical,
+    own_tools: &[],
     // From 1000 on it takes a number for milliseconds.
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
@@ -60,7 +61,10 @@ const DENY: Way = Way::Json(&[
 
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
 const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
-const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
+/// `continue: false` by itself was only seen to stop a call.
+const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT_BLOCKED, ..TOLD };
+/// The end of a turn, which would go on if it were blocked as well.
+const ENDS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
 const CALL: Capabilities = Capabilities { ask: NESTED_ASK, block: DENY, halt: HALT, context: NESTED_CONTEXT, ..TOLD };
 
 const ERROR: &[Field] = &[formed("error", "error", FieldForm::Message)];
@@ -86,10 +90,10 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("PostToolBatch", EventKind::Custom, Capabilities { context: NESTED_CONTEXT, ..BLOCKS }),
     AgentEvent::new("Notification", EventKind::Notification, TOLD).with(&[NOTIFICATION]),
     AgentEvent::new("MessageDisplay", EventKind::Custom, TOLD),
-    AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
+    AgentEvent::new("Stop", EventKind::AfterAgent, ENDS).with(&[STOP]),
     AgentEvent::new("StopFailure", EventKind::Error, TOLD).with(&[ERROR]),
     AgentEvent::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
-    AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
+    AgentEvent::new("SubagentStop", EventKind::SubagentStop, ENDS).with(&[STOP]),
     AgentEvent::new("PreCompact", EventKind::PreCompress, BLOCKS),
     AgentEvent::new("PostCompact", EventKind::PostCompress, TOLD).with(&[COMPACTED]),
     AgentEvent::new("TodoCreated", EventKind::Custom, BLOCKS),

@@ -4,6 +4,14 @@ use super::{AGENTS, AgentDialect, AgentEvent, Pick};
 use crate::dialect::Request;
 use crate::event::{EventKind, Power};
 
+/// The first agent that has an event like this, and the event as that agent means it: for where none is named that is known.
+pub fn sender_of(bytes: &[u8]) -> Option<(&'static AgentDialect, Request)> {
+    AGENTS.iter().copied().find_map(|agent| {
+        let request = agent.read(bytes, None).ok()?;
+        agent.asked(&request).is_some().then_some((agent, request))
+    })
+}
+
 impl AgentDialect {
     /// The agent that sent an event for certain, if it was not this one, and the event as that agent means it.
     ///

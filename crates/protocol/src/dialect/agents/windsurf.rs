@@ -17,6 +17,7 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[field("trajectory_id", "session_id")],
     mcp: McpName::Canonical,
+    own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,

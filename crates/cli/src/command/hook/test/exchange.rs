@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::touched;
 use ollm_app::cases;
 use ollm_engine::{Outcome, Report};
 use ollm_protocol::dialect::Addressee;
@@ -42,6 +43,7 @@ fn json(hook: &Hook, stdin: &str, outcome: &Outcome) -> Value {
         "signal": process.and_then(|process| process.signal),
         "durationMs": report.map(|report| (report.duration.as_secs_f64() * 1e6).round() / 1e3),
         "warnings": report.map(|report| &report.warnings),
+        "touched": report.filter(|report| !report.accesses.is_empty()).map(touched::to_json),
         "skipDetail": outcome.skipped.first().map(|skip| &skip.detail),
         "verdict": cases::actual(outcome),
     })
@@ -81,6 +83,9 @@ fn ran(text: &mut String, report: &Report) {
         .chain(report.warnings.iter().map(|warning| ("warning", warning)))
     {
         let _ = writeln!(text, "{DIM}{name}{PLAIN}{:pad$}{}", "", one_line(line), pad = 13 - name.len());
+    }
+    for (name, line) in touched::lines(report) {
+        let _ = writeln!(text, "{DIM}{name}{PLAIN}{:pad$}{}", "", one_line(&line), pad = 13 - name.len());
     }
 }
 

@@ -1,0 +1,70 @@
+//! Hooks that failed the last time they ran. An agent that asks us shows nobody that, so it is looked up afterwards.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use ollm_engine::trace::iso;
+use ollm_protocol::Remedy;
+
+use super::record::Records;
+use crate::app::App;
+
+/// What failed longer ago is not told any more.
+const RECENT: Duration = Duration::from_hours(24);
+/// So many events are looked through, the newest first.
+const MOST_RECORDS: usize = 2000;
+/// So many hooks are told of.
+const MOST_HOOKS: usize = 20;
+
+/// A hook that failed the last time it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailingHook {
+    /// The hook's id.
+    pub id: String,
+    /// How often it failed in a row, as far as that was looked at.
+    pub times: usize,
+    /// When it last failed, in ISO 8601.
+    pub last: String,
+    /// Why it last failed.
+    pub error: String,
+}
+
+impl FailingHook {
+    /// What a person should know, in one line.
+    pub fn line(&self, app: &App) -> String {
+        let times = if self.times == 1 { String::new() } else { format!(" {} times in a row", self.times) };
+        let way_out = app.context().tell(&Remedy::ShowRuns(self.id.clone()));
+        format!("hook `{}` failed{times}, last at {}: {}; {way_out}", self.id, self.last, self.error)
+    }
+}
+
+/// The hooks of today that failed when they last ran, newest failure first. Without a trace nothing is known.
+pub fn failing(app: &App) -> Vec<FailingHook> {
+    let Ok(records) = Records::open(app.trail.clone()) else { return Vec::new() };
+    let since = iso(SystemTime::now().checked_sub(RECENT).unwrap_or(SystemTime::UNIX_EPOCH));
+    let mut found: Vec<FailingHook> = Vec::new();
+    // What a hook did before it last worked matters no more.
+    let mut worked: HashSet<String> = HashSet::new();
+    let recent = records.flatten().take(MOST_RECORDS).take_while(|record| record.text("time") >= since.as_str());
+    for record in recent {
+        for run in record.runs().filter(|run| !run.is_builtin()) {
+            if worked.contains(run.id) {
+                continue;
+            }
+            match found.iter_mut().find(|known| known.id == run.id) {
+                _ if !matches!(run.status, "failed" | "timeout") => _ = worked.insert(run.id.to_owned()),
+                Some(known) => known.times += 1,
+                None => found.push(FailingHook {
+                    id: run.id.to_owned(),
+                    times: 1,
+                    last: record.text("time").to_owned(),
+                    error: run.error.unwrap_or("it did not answer in time").to_owned(),
+                }),
+            }
+        }
+    }
+    found.retain(|failing| app.engine.registry.get(&failing.id).is_some());
+    found.truncate(MOST_HOOKS);
+    found
+}

@@ -1,0 +1,103 @@
+//! What a shell offers where an argument is a name of something there is: hooks, servers, extensions, sessions, agents.
+//!
+//! Nothing is run for that, and nothing of a project counts that is not declared in its files.
+
+use std::sync::Arc;
+
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use ollm_app::servers::Servers;
+use ollm_app::session::sessions;
+use ollm_app::{App, AppContext};
+use ollm_catalog::{KEYS, Positions};
+use ollm_protocol::EventKind;
+use ollm_protocol::dialect::AGENTS;
+
+/// What an argument names.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Agents,
+    Events,
+    Extensions,
+    Hooks,
+    Keys,
+    Servers,
+    Sessions,
+}
+
+/// The command, the names that its arguments have in it and its own commands, and what they name. The first row that fits counts.
+const ROWS: &[(&str, &[&str], Source)] = &[
+    ("connect", &["agent"], Source::Agents),
+    ("disconnect", &["agent"], Source::Agents),
+    ("import", &["agent"], Source::Agents),
+    ("config", &["key"], Source::Keys),
+    ("emit", &["name"], Source::Events),
+    ("explain", &["what"], Source::Events),
+    ("ext", &["name", "names"], Source::Extensions),
+    ("hook", &["event"], Source::Events),
+    ("hook", &["id", "ids"], Source::Hooks),
+    ("mcp", &["name", "names", "server"], Source::Servers),
+    ("run", &["resume"], Source::Sessions),
+    ("chat", &["resume"], Source::Sessions),
+    ("session", &["id"], Source::Sessions),
+    ("trace", &["event"], Source::Events),
+    ("trace", &["hook"], Source::Hooks),
+    ("trace", &["session"], Source::Sessions),
+];
+
+/// Commands whose name is that of something new.
+const NEW: &[&str] = &["new", "add"];
+
+/// The command line, with what there is.
+pub(super) fn added(mut line: Command, context: &Arc<AppContext>) -> Command {
+    for (name, _, _) in ROWS {
+        line = line.mut_subcommand(name, |command| with_rows(command, name, context));
+    }
+    line
+}
+
+fn with_rows(command: Command, group: &str, context: &Arc<AppContext>) -> Command {
+    let rows = |arg: &Arg| {
+        let fits = |(name, ids, _): &&(&str, &[&str], Source)| *name == group && ids.contains(&arg.get_id().as_str());
+        ROWS.iter().find(fits).map(|(_, _, source)| *source)
+    };
+    let is_new = NEW.contains(&command.get_name());
+    let command =
+        command.mut_args(|arg| match rows(&arg).filter(|source| !is_new || matches!(source, Source::Events)) {
+            Some(source) => {
+                let context = Arc::clone(context);
+                arg.add(ArgValueCandidates::new(move || candidates(source, &context)))
+            }
+            None => arg,
+        });
+    let below: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    below.into_iter().fold(command, |command, name| command.mut_subcommand(name, |one| with_rows(one, group, context)))
+}
+
+fn candidates(source: Source, context: &AppContext) -> Vec<CompletionCandidate> {
+    let named = |name: &str, help: &str| CompletionCandidate::new(name).help(Some(help.to_owned().into()));
+    match source {
+        Source::Agents => AGENTS.iter().map(|agent| named(agent.name, agent.title)).collect(),
+        Source::Events => EventKind::all().map(|kind| CompletionCandidate::new(kind.name())).collect(),
+        Source::Keys => KEYS.iter().map(|key| CompletionCandidate::new(key.path)).collect(),
+        Source::Hooks => {
+            let Ok(app) = App::load(context, Positions::OnDemand) else { return Vec::new() };
+            let id =
+                |hook: &ollm_protocol::Hook| named(&hook.id(), hook.spec.description.as_deref().unwrap_or_default());
+            app.engine.registry.all().iter().flat_map(|(_, hooks)| hooks).map(|hook| id(hook)).collect()
+        }
+        Source::Extensions => {
+            let Ok(app) = App::load(context, Positions::OnDemand) else { return Vec::new() };
+            let extensions = app.extensions.iter();
+            extensions.map(|one| named(&one.name, &one.manifest.description)).collect()
+        }
+        Source::Servers => {
+            let Ok(servers) = Servers::load(context) else { return Vec::new() };
+            servers.all.iter().map(|server| CompletionCandidate::new(&server.spec.name)).collect()
+        }
+        Source::Sessions => {
+            let (listed, _) = ollm_agent::list(&sessions(context)).unwrap_or_default();
+            listed.iter().map(|one| named(&one.header.id, one.first.as_deref().unwrap_or_default())).collect()
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Boxes where something is not as usual: mounts, file systems, names, files that were handed on, and programs with more rights.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use super::attackers::build;
+use super::{CONTENT, assert_intact, boxed, guarded, is_whole, namespaces_work};
+use crate::attacks::surroundings::ollm_without_rights;
+use crate::lab::{OLLM, Ran, finish};
+
+/// A shell script in which `$OLLM` is the program, as root of a namespace with mounts of its own.
+fn among_own_mounts(lab: &crate::lab::Lab, script: &str) -> Ran {
+    let mut command = lab.program("unshare");
+    command.args(["-Urm", "sh", "-ec", script]).env("OLLM", OLLM);
+    finish(command, b"")
+}
+
+#[test]
+fn a_protected_folder_that_is_a_mount_of_another_file_system_is_kept() {
+    let lab = guarded();
+    if !namespaces_work() || !is_whole(&lab) {
+        return;
+    }
+    let script = "mount -t tmpfs none ~/.ssh; echo mine > ~/.ssh/authorized_keys
+        $OLLM box -- sh -c 'echo evil > ~/.ssh/authorized_keys; rm -rf ~/.ssh; mv ~/.ssh ~/x; umount ~/.ssh; true'
+        cat ~/.ssh/authorized_keys";
+    let ran = among_own_mounts(&lab, script);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("mine\n", 0), "{ran:?}");
+    assert_intact(&lab, "mount");
+}
+
+#[test]
+fn without_proc_the_box_is_weaker_and_says_so_or_does_not_run_the_command() {
+    let lab = guarded();
+    if !namespaces_work() || !is_whole(&lab) {
+        return;
+    }
+    let script = "mount -t tmpfs none /proc; $OLLM box -- sh -c 'echo evil > ~/.bashrc; rm -rf ~/.ollm; true' || true";
+    let ran = among_own_mounts(&lab, script);
+    assert!(ran.stderr.contains("`/proc` is not mounted"), "{ran:?}");
+    for name in ["home/.bashrc", "home/.ollm/config.yaml"] {
+        assert_eq!(fs::read_to_string(lab.root.join(name)).unwrap(), CONTENT, "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_home_whose_name_is_no_text_is_kept() {
+    let lab = guarded();
+    if !is_whole(&lab) {
+        return;
+    }
+    let home = lab.root.join(OsStr::from_bytes(b"h\xffme"));
+    fs::create_dir_all(home.join(".claude")).unwrap();
+    for name in [".bashrc", ".claude/settings.json"] {
+        fs::write(home.join(name), CONTENT).unwrap();
+    }
+    let script = "echo evil > ~/.bashrc; rm -f ~/.claude/settings.json; mv ~/.claude ~/x; mkdir ~/.claude; echo x > ~/file; true";
+    let mut command = lab.ollm(&["box", "--", "sh", "-c", script]);
+    command.env("HOME", &home);
+    let ran = finish(command, b"");
+    for name in [".bashrc", ".claude/settings.json"] {
+        assert_eq!(fs::read_to_string(home.join(name)).ok().as_deref(), Some(CONTENT), "{name}: {ran:?}");
+    }
+    assert!(home.join("file").exists(), "{ran:?}");
+}
+
+#[test]
+fn a_file_that_was_handed_on_open_leads_nowhere() {
+    let lab = guarded();
+    if !is_whole(&lab) {
+        return;
+    }
+    let program = "#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+int main(void) {
+  for (int n = 3; n < 64; n++) { int f = openat(n, \".bashrc\", O_WRONLY | O_TRUNC); if (f >= 0) write(f, \"evil\", 4); unlinkat(n, \".bashrc\", 0); }
+  return write(7, \"evil\", 4) == 4;
+}";
+    build(&lab, program, "project/reach");
+    // The shell hands on a folder that was opened outside of the box, and a file that it may write.
+    let mut command = lab.program("bash");
+    command.args(["-c", "exec 5< ~ 7>> ~/.bashrc; exec \"$OLLM\" box -- ./reach"]).env("OLLM", OLLM);
+    let ran = finish(command, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_intact(&lab, &format!("{ran:?}"));
+}
+
+#[test]
+fn a_program_with_more_rights_has_none_of_them_in_a_box() {
+    let lab = guarded();
+    let program =
+        "#include <stdio.h>\n#include <unistd.h>\nint main(void) { printf(\"%d\", geteuid() == getuid()); return 0; }";
+    build(&lab, program, "project/rights");
+    let Some(mut command) = ollm_without_rights(&lab, &["box", "--", "./rights"]) else { return };
+    // Only root can make such a program, for another user.
+    let rights = lab.project.join("rights");
+    if std::os::unix::fs::chown(&rights, Some(0), Some(0)).is_err() {
+        return;
+    }
+    fs::set_permissions(&rights, fs::Permissions::from_mode(0o4755)).unwrap();
+    command.current_dir(&lab.project);
+    let ran = finish(command, b"");
+    assert!(ran.stdout == "1" || ran.stderr.contains("there is no box on this machine"), "{ran:?}");
+}
+
+#[test]
+fn without_landlock_the_box_of_a_command_still_holds() {
+    let lab = guarded();
+    if !is_whole(&lab) {
+        return;
+    }
+    let mut command = lab.program("python3");
+    let attack = "echo evil > ~/.bashrc; rm -rf ~/.ollm; true";
+    command.args(["-c", super::defaults::WITHOUT_LANDLOCK, OLLM, "box", "--", "sh", "-c", attack]);
+    let ran = finish(command, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_intact(&lab, &format!("{ran:?}"));
+}
+
+#[test]
+fn hosts_that_ssh_knows_may_be_added_and_not_changed() {
+    let lab = guarded();
+    let known = lab.write("home/.ssh/known_hosts", "one ssh-ed25519 A\n");
+    let ran = boxed(&lab, &["sh", "-c", "echo 'two ssh-ed25519 B' >> ~/.ssh/known_hosts"]);
+    if ran.code != 0 && !is_whole(&lab) {
+        return;
+    }
+    assert!(ran.stderr.contains("has 1 new lines: `ssh` trusts further hosts"), "{ran:?}");
+    let after = "one ssh-ed25519 A\ntwo ssh-ed25519 B\n";
+    assert_eq!(fs::read_to_string(&known).unwrap(), after);
+    let ran = boxed(&lab, &["sh", "-c", "echo 'one ssh-ed25519 EVIL' > ~/.ssh/known_hosts"]);
+    assert!(ran.stderr.contains("was changed by the command; it is restored"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&known).unwrap(), after);
+}

@@ -1,0 +1,66 @@
+//! The program of a hook, with the box that it is to run in, and what became of both.
+
+use std::sync::Arc;
+
+use ollm_process::{BoxWatch, Job, ProcessBox};
+use ollm_trust::ProgramBox;
+
+use crate::report::Report;
+
+/// A program that is ready to run. Its box is made when it starts, which another process may do.
+#[derive(Debug)]
+pub(crate) struct BoxedJob {
+    pub(crate) job: Job,
+    pub(crate) program_box: Option<ProgramBox>,
+}
+
+/// What is kept of a box while its program runs.
+#[derive(Debug)]
+pub(crate) struct RunningBox(Option<(ProgramBox, Arc<ProcessBox>)>);
+
+impl From<Job> for BoxedJob {
+    fn from(job: Job) -> BoxedJob {
+        BoxedJob { job, program_box: None }
+    }
+}
+
+impl BoxedJob {
+    /// Makes the box; why the program cannot be held to it otherwise.
+    pub(crate) fn held(self) -> Result<(Job, RunningBox), String> {
+        let Some(program_box) = self.program_box else { return Ok((self.job, RunningBox(None))) };
+        let job = program_box.hold(self.job);
+        let job = job.map_err(|error| format!("it cannot be held to its `permissions`: {error}"))?;
+        let made = job.process_box.clone();
+        Ok((job, RunningBox(made.map(|made| (program_box, made)))))
+    }
+}
+
+impl RunningBox {
+    /// Says in a report what the box refused.
+    pub(crate) fn told(self, mut report: Report, said: &[u8]) -> Report {
+        if let Some(error) = report.error.take() {
+            report.error = Some(self.with_refusals(error, said));
+        } else {
+            report.warnings.extend(self.refusals(b""));
+        }
+        if let Some((program_box, made)) = &self.0
+            && program_box.watch == BoxWatch::Everything
+        {
+            report.accesses = made.accesses();
+        }
+        report
+    }
+
+    /// An error, and what the box refused, which is why it happened as often as not.
+    pub(crate) fn with_refusals(&self, error: String, said: &[u8]) -> String {
+        match self.refusals(said) {
+            Some(refused) => format!("{error}; {refused}"),
+            None => error,
+        }
+    }
+
+    fn refusals(&self, said: &[u8]) -> Option<String> {
+        let (program_box, made) = self.0.as_ref()?;
+        program_box.refusals(&made.accesses(), &String::from_utf8_lossy(said))
+    }
+}
