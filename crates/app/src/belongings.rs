@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_protocol::Hook;
+use ollm_protocol::{Hook, Rules};
 
 use crate::error::{AppError, ErrorKind};
 
@@ -24,6 +24,16 @@ pub fn belongings(hook: &Hook, all: &[Arc<Hook>]) -> Vec<PathBuf> {
     script.cloned().into_iter().chain(own).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
+/// Removes a hook file in which nothing is left, and says whether it did.
+pub fn remove_empty_file(file: &Path, rules: &Rules) -> Result<bool, AppError> {
+    let (hooks, problems) = ollm_catalog::load_named(file, rules.clone());
+    let is_empty = hooks.is_empty() && problems.is_empty();
+    if is_empty {
+        remove_belongings(&[file.to_owned()])?;
+    }
+    Ok(is_empty)
+}
+
 /// Removes what belongs to a hook; a link is removed, never what it leads to.
 pub fn remove_belongings(paths: &[PathBuf]) -> Result<(), AppError> {
     for path in paths {
@@ -32,6 +42,8 @@ pub fn remove_belongings(paths: &[PathBuf]) -> Result<(), AppError> {
         removed.map_err(|error| {
             AppError::new(ErrorKind::Environment, format!("{} cannot be removed: {error}", path.display()))
         })?;
+        // A folder of cases goes with the last one; with anything else in it, it stays.
+        path.parent().filter(|folder| folder.ends_with("cases")).map(fs::remove_dir);
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ pub mod command_box;
 mod complete;
 pub mod connect;
 pub mod control;
+pub mod dev;
 pub mod doctor;
 mod error;
 mod forecast;
@@ -50,7 +51,7 @@ pub use app::{
 };
 pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
-pub use belongings::{belongings, remove_belongings};
+pub use belongings::{belongings, remove_belongings, remove_empty_file};
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::{AppError, ErrorKind};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_catalog::Positions;
+use ollm_catalog::{Extension, Positions};
 use ollm_engine::bus::Filter;
 use ollm_engine::{Outcome, Reason, Skip};
 use ollm_protocol::dialect::OLLM;
@@ -87,22 +87,31 @@ impl Rehearsal {
 
     /// Holds a hook to one of its golden cases.
     pub fn judge(&mut self, hook: &Hook, found: Found) -> CaseResult {
-        let (case, differences) = match found {
-            Err((name, why)) => (name, vec![why]),
-            Ok(case) => {
-                let differences = self.differences(hook, &case);
+        let as_shipped = found.as_ref().ok().map(|case| self.as_shipped(hook, case));
+        self.judge_as(hook, found, as_shipped)
+    }
+
+    /// Like [`Rehearsal::judge`], for a hook of an extension that is not installed.
+    pub fn judge_of(&mut self, extension: &Extension, hook: &Hook, found: Found) -> CaseResult {
+        let as_shipped = found.as_ref().ok().map(|case| with_settings(extension, hook, case));
+        self.judge_as(hook, found, as_shipped)
+    }
+
+    fn judge_as(&mut self, hook: &Hook, found: Found, as_shipped: Option<Result<Hook, String>>) -> CaseResult {
+        let (case, differences) = match (found, as_shipped) {
+            (Err((name, why)), _) => (name, vec![why]),
+            (Ok(case), Some(Ok(hook))) => {
+                let differences = self.differences(&hook, &case);
                 (case.name, differences)
             }
+            (Ok(case), Some(Err(why))) => (case.name, vec![why]),
+            (Ok(case), None) => (case.name, Vec::new()),
         };
         CaseResult { hook: hook.id().to_owned(), case, differences }
     }
 
     fn differences(&mut self, hook: &Hook, case: &Case) -> Vec<String> {
-        let hook = match self.as_shipped(hook, case) {
-            Ok(hook) => hook,
-            Err(why) => return vec![why],
-        };
-        match self.rehearse(&hook, &case.event) {
+        match self.rehearse(hook, &case.event) {
             Ok(outcome) => case.differences(&outcome),
             Err(failure) => vec![failure.message],
         }
@@ -115,8 +124,12 @@ impl Rehearsal {
             return if case.settings.is_empty() { Ok(hook.clone()) } else { Err(why.to_owned()) };
         };
         let extension = self.app.extensions.get(name).ok_or_else(|| format!("there is no extension `{name}`"))?;
-        Ok(Hook { settings: extension.sample_variables(&case.settings)?, ..hook.clone() })
+        with_settings(extension, hook, case)
     }
+}
+
+fn with_settings(extension: &Extension, hook: &Hook, case: &Case) -> Result<Hook, String> {
+    Ok(Hook { settings: extension.sample_variables(&case.settings)?, ..hook.clone() })
 }
 
 /// A sample of an event by its name; that of a custom event carries its own.

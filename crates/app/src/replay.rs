@@ -70,6 +70,7 @@ impl Replay {
                 Needs::Address(_) => Some("it asks another server"),
                 Needs::Tool { .. } => Some("it calls a tool of a server"),
                 _ if hook.events.iter().any(|kind| hook.detached(*kind)) => Some("nobody waits for it"),
+                _ if !hook.spec.requires.services.is_empty() => Some("it requires a service"),
                 Needs::Nothing | Needs::Program { .. } | Needs::Shell(_) => None,
             };
             if let Some(why) = why {
@@ -118,7 +119,7 @@ impl Replay {
         let before: BTreeMap<&str, HookRun<'_>> = record.runs().map(|run| (run.id, run)).collect();
         let known = |report: &Report| self.same_hook(report, &before);
         let failed = |report: &&Report| matches!(report.status, Status::Failed | Status::Timeout);
-        let only_here = |report: &&Report| !known(report).is_some_and(|run| run.status == report.status.name());
+        let only_here = |report: &&Report| known(report).is_none_or(|run| run.status != report.status.name());
         // A failure in the box says nothing about the event: the hook may have wanted to write.
         if let Some(report) = outcome.reports.iter().filter(failed).find(only_here) {
             let error = report.error.as_deref().unwrap_or_default();

@@ -3,7 +3,7 @@
 //! The hooks for an event are selected ([`select`]) and planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
 //! are folded into one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing,
 //! and never fails: another program's failure is a value in the outcome. Whoever wants to know what happens meanwhile
-//! listens to the [`Bus`]; what happened is written down by [`trace::record`].
+//! listens to the [`Bus`]; what happened is written down by [`trace::Recorder`].
 //!
 //! ```
 //! use std::time::SystemTime;

@@ -1,9 +1,9 @@
-//! Sends spans to a collector, from a thread of its own, in batches.
+//! Sends spans and numbers to a collector, from a thread of its own, in batches.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ollm_net::Network;
 use serde_json::Value;
@@ -22,8 +22,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long one may take once nobody waits for more: whoever ends should not have to wait.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
-/// Where a collector takes spans, below its address.
+/// How often numbers are sent.
+const METRICS_PERIOD: Duration = Duration::from_secs(10);
+/// Where a collector takes spans and numbers, below its address.
 const TRACES: &str = "/v1/traces";
+const METRICS: &str = "/v1/metrics";
 
 /// The way to a collector.
 #[derive(Debug)]
@@ -39,7 +42,8 @@ impl Exporter {
         let config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(true).max_redirects(0);
         let agent = network.agent(config, &url).map_err(|error| unsent(&url, &error.to_string()))?;
         let (queue, waiting) = sync_channel(QUEUE);
-        let sender = Sender { url, agent, metrics: Arc::clone(metrics) };
+        let metrics_url = url.strip_suffix(TRACES).map(|base| format!("{base}{METRICS}"));
+        let sender = Sender { url, metrics_url, agent, metrics: Arc::clone(metrics), start: SystemTime::now() };
         let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(move || sender.run(&waiting));
         let thread = thread.map_err(|error| format!("no spans are sent: {error}"))?;
         Ok(Exporter { queue: Some(queue), thread: Some(thread), metrics: Arc::clone(metrics) })
@@ -82,30 +86,39 @@ fn address(endpoint: &str) -> Result<String, String> {
 
 struct Sender {
     url: String,
+    /// Where numbers go; nowhere where the address has a path of its own.
+    metrics_url: Option<String>,
     agent: Agent,
     metrics: Arc<Metrics>,
+    start: SystemTime,
 }
 
 impl Sender {
     fn run(&self, waiting: &Receiver<Vec<Value>>) {
+        let mut told: Option<Instant> = None;
         loop {
             let Ok(first) = waiting.recv() else { return };
             let (batch, is_last) = gather(first, waiting);
-            self.post(&batch, if is_last { LAST_PATIENCE } else { PATIENCE });
+            let patience = if is_last { LAST_PATIENCE } else { PATIENCE };
+            match self.post(&self.url, &span::request(&batch), patience) {
+                Ok(()) => self.metrics.sent(batch.len()),
+                Err(_) => self.metrics.dropped(batch.len()),
+            }
+            if is_last || told.is_none_or(|told| told.elapsed() >= METRICS_PERIOD) {
+                told = Some(Instant::now());
+                // The next numbers hold these, too.
+                let _ =
+                    self.metrics_url.as_ref().map(|url| self.post(url, &self.metrics.request(self.start), patience));
+            }
             if is_last {
                 return;
             }
         }
     }
 
-    fn post(&self, spans: &[Value], patience: Duration) {
-        let body = span::request(spans).to_string();
-        let request = self.agent.post(&self.url).header("content-type", "application/json");
-        let sent = request.config().timeout_global(Some(patience)).build().send(body);
-        match sent {
-            Ok(_) => self.metrics.sent(spans.len()),
-            Err(_) => self.metrics.dropped(spans.len()),
-        }
+    fn post(&self, url: &str, body: &Value, patience: Duration) -> Result<(), ureq::Error> {
+        let request = self.agent.post(url).header("content-type", "application/json");
+        request.config().timeout_global(Some(patience)).build().send(body.to_string()).map(drop)
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 use ollm_engine::Outcome;
 use ollm_protocol::Event;
 
+mod otlp;
+
 /// More different rows are not kept: each costs memory for as long as we live.
 const MOST_ROWS: usize = 2048;
 /// The upper bounds of the times that are counted, in seconds.

@@ -31,8 +31,8 @@ fn dispatch(event: &Event, outcome: &Outcome, trace: &str, id: &str) -> Value {
         text("ollm.event", event.kind.name()),
         text("ollm.flow", outcome.verdict.flow.name()),
         json!({"key": "ollm.continue", "value": {"boolValue": outcome.continues()}}),
-        number("ollm.hooks.ran", outcome.reports.len()),
-        number("ollm.hooks.skipped", outcome.skipped.len()),
+        number("ollm.hooks.ran", &outcome.reports.len()),
+        number("ollm.hooks.skipped", &outcome.skipped.len()),
     ];
     attributes.extend(event.subject().map(|subject| text("ollm.subject", subject)));
     attributes.extend(event.session_id().map(|session| text("session.id", session)));
@@ -56,7 +56,7 @@ fn hook(report: &Report, outcome: &Outcome, trace: &str, parent: &str, at: usize
     ];
     attributes.extend(spec.extension.as_deref().map(|extension| text("ollm.extension", extension)));
     let exit = report.process.as_ref().and_then(|process| process.exit);
-    attributes.extend(exit.map(|exit| number("process.exit.code", exit)));
+    attributes.extend(exit.map(|exit| number("process.exit.code", &exit)));
     let began = outcome.time + report.started.saturating_duration_since(outcome.started);
     let (start, end) = times(began, report.duration);
     let failed = matches!(report.status, Status::Failed | Status::Timeout);
@@ -71,20 +71,34 @@ fn hook(report: &Report, outcome: &Outcome, trace: &str, parent: &str, at: usize
 
 /// Spans as the body of one request.
 pub(super) fn request(spans: &[Value]) -> Value {
-    let resource = [text("service.name", "ollm"), text("service.version", env!("CARGO_PKG_VERSION"))];
-    let scope = json!({"name": "ollm", "version": env!("CARGO_PKG_VERSION")});
     json!({"resourceSpans": [{
-        "resource": {"attributes": resource},
-        "scopeSpans": [{"scope": scope, "spans": spans}],
+        "resource": resource(),
+        "scopeSpans": [{"scope": scope(), "spans": spans}],
     }]})
 }
 
-fn text(key: &str, value: &str) -> Value {
+/// Who tells it.
+pub(super) fn resource() -> Value {
+    json!({"attributes": [text("service.name", "ollm"), text("service.version", env!("CARGO_PKG_VERSION"))]})
+}
+
+/// What measured it.
+pub(super) fn scope() -> Value {
+    json!({"name": "ollm", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// A time as OTLP writes it.
+pub(super) fn nanos(time: SystemTime) -> String {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+}
+
+/// An attribute that is text.
+pub(super) fn text(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": short(value)}})
 }
 
 /// Whole numbers are texts in the JSON of protocol buffers.
-fn number(key: &str, value: impl ToString) -> Value {
+fn number(key: &str, value: &impl ToString) -> Value {
     json!({"key": key, "value": {"intValue": value.to_string()}})
 }
 
@@ -100,6 +114,5 @@ fn span_id(trace: &str, at: usize) -> String {
 }
 
 fn times(start: SystemTime, duration: Duration) -> (String, String) {
-    let start = start.duration_since(UNIX_EPOCH).unwrap_or_default();
-    (start.as_nanos().to_string(), (start + duration).as_nanos().to_string())
+    (nanos(start), nanos(start + duration))
 }

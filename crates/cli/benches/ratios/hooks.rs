@@ -57,8 +57,8 @@ impl Lab {
                 floor: Box::new(move || assert!(traced.dispatch(&fourth).continues())),
                 run: Box::new(move || {
                     let environment = recorded.environment();
-                    let recorder = Recorder { environment, binary: "1.0.0", off: None, payload: Payload::Short };
-                    trail.append(&recorder.record(&fifth, &outcome)).unwrap();
+                    let writes = Recorder { environment, binary: "1.0.0", off: None, payload: Payload::Short };
+                    trail.append(&writes.record(&fifth, &outcome)).unwrap();
                 }),
             },
             Case {

@@ -80,6 +80,15 @@ pub(crate) enum ExtCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Work on an extension: whenever a file of it changes, check it and run its golden cases, without an approval each time
+    #[command(
+        after_help = "Only on a terminal, and only for the events of its golden cases: nothing is approved, and no other program runs its hooks."
+    )]
+    Dev {
+        /// The extension's folder
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
     /// Run the golden cases of an extension's hooks
     #[command(after_help = "Exit codes: 0 fine, 1 a case differs, 4 not approved.")]
     Test {

@@ -14,6 +14,7 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 
 mod consent;
+mod dev;
 mod info;
 mod list;
 mod new;
@@ -39,6 +40,7 @@ pub(super) fn run_command(command: ExtCommand, context: &AppContext, output: &mu
         ExtCommand::Set(arguments) => set::run(&arguments, context, output),
         ExtCommand::New(arguments) => new::run(&arguments, context, output),
         ExtCommand::Validate { target, json } => validate::run(&target, context, json, output),
+        ExtCommand::Dev { folder } => dev::run(&folder, context, output),
         ExtCommand::Test { name, json } => {
             super::hook::run_cases(context, |app| trust::approved_hooks(&name, app), json, output)
         }

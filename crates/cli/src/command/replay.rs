@@ -54,7 +54,9 @@ fn text(results: &[(&Record, Replayed)], replay: &Replay) -> String {
             Replayed::Different(differences) => {
                 different += 1;
                 let _ = writeln!(text, "{}", headline(record));
-                differences.iter().for_each(|difference| line(difference, &mut text));
+                for difference in differences {
+                    line(difference, &mut text);
+                }
             }
             Replayed::Not(why) => match missing.iter_mut().find(|(known, ..)| known == why) {
                 Some((_, count, _)) => *count += 1,

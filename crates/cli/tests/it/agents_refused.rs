@@ -23,6 +23,7 @@ const REFUSED: &[&str] = &[
     "connect claude",
     "disconnect claude",
     "import claude",
+    "ext dev x",
     "ext disable x",
     "ext enable x",
     "ext set x a=b",

@@ -323,4 +323,5 @@ fn a_removed_hook_takes_its_own_files_along_where_a_person_wants_it() {
     lab.user("twin.json", shared);
     insta::assert_snapshot!(lab.screen(&lab.run(&["hook", "remove", "mine", "--yes", "--with-files"])));
     assert_eq!(left(&lab), [true, false, false], "another hook needs the script");
+    assert!(!lab.home.join(".ollm/hooks/cases").exists() && !lab.home.join(".ollm/hooks/mine.json").exists());
 }

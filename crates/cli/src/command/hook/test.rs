@@ -18,6 +18,9 @@ mod golden;
 mod touched;
 mod watch;
 
+pub(crate) use golden::text as cases_text;
+pub(crate) use watch::stamps;
+
 pub(super) fn run(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if arguments.watch { watch::run(arguments, context, output) } else { once(arguments, context, output) }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ollm_app::{App, AppContext, belongings, remove_belongings};
+use ollm_app::{App, AppContext, belongings, remove_belongings, remove_empty_file};
 use ollm_catalog::edit::Change;
 use ollm_catalog::{Positions, edit};
 use ollm_protocol::Hook;
@@ -31,7 +31,8 @@ pub(in crate::command::hook) fn run(
         output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
         if with_files {
             remove_belongings(&own)?;
-            for path in &own {
+            let emptied = remove_empty_file(path, &app.rules)?.then(|| path.clone());
+            for path in own.iter().chain(&emptied) {
                 output.line(&one_line(&format!("{} is gone", path.display())))?;
             }
         } else if !own.is_empty() {

@@ -34,6 +34,11 @@ pub(super) fn run(
     Ok(if failed > 0 { FINDING } else { OK })
 }
 
+/// What came of golden cases, one line each.
+pub(crate) fn text(results: &[CaseResult]) -> String {
+    summary(results, results.iter().filter(|result| !result.differences.is_empty()).count())
+}
+
 fn entry(result: &CaseResult) -> Value {
     json!({
         "hook": result.hook,

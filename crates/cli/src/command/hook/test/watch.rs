@@ -57,7 +57,8 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+/// What tells whether files have changed.
+pub(crate) fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
     let stamp = |path: &PathBuf| path.metadata().ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
     files.iter().map(stamp).collect()
 }
