@@ -86,7 +86,8 @@ impl ProgramBox {
                 }
                 Ok(job.in_box(made))
             }
-            Err(_) if !self.declared => Ok(job),
+            // What fails for another reason, such as a full disk, opens nothing.
+            Err(_) if !self.declared && ProcessBox::new(BoxMeans::Landlock, &BoxRules::default()).is_err() => Ok(job),
             Err(error) => Err(error),
         }
     }
