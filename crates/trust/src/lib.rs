@@ -49,7 +49,7 @@ pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned,
 pub use extension::{ExtensionFolder, extension_id, extension_keys};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};
-pub use program_box::ProgramBox;
+pub use program_box::{ProgramBox, is_of_system};
 pub use proposal::{ApproveError, Proposal};
 pub use refusal::{Refusal, RefusalReason, Untrusted};
 pub use review::{Review, ReviewFile, changed_lines, difference, files_in};

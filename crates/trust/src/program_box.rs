@@ -86,7 +86,8 @@ impl ProgramBox {
                 }
                 Ok(job.in_box(made))
             }
-            Err(_) if !self.declared => Ok(job),
+            // What fails for another reason, such as a full disk, opens nothing.
+            Err(_) if !self.declared && ProcessBox::new(BoxMeans::Landlock, &BoxRules::default()).is_err() => Ok(job),
             Err(error) => Err(error),
         }
     }
@@ -121,7 +122,7 @@ impl ProgramBox {
         let programs: Vec<&Path> = [Some(self.program.as_path()), real.as_deref()].into_iter().flatten().collect();
         let beside = programs.iter().filter_map(|program| program.parent()).map(Path::to_owned);
         let folders = std::env::split_paths(&self.search_path).chain(beside);
-        let folders = folders.filter(|folder| folder.is_absolute() && !is_system(folder));
+        let folders = folders.filter(|folder| folder.is_absolute() && !is_of_system(folder));
         let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         readable.extend(folders.flat_map(|folder| programs_in(&folder)));
         // Its own files: where its script is, and the copy of all that was approved. Arguments may hold what an event says,
@@ -228,6 +229,7 @@ fn programs_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn is_system(folder: &Path) -> bool {
-    SYSTEM.iter().any(|system| folder.starts_with(system))
+/// Whether a path belongs to the system: every program may read it.
+pub fn is_of_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|system| path.starts_with(system))
 }

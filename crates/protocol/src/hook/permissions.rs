@@ -51,10 +51,13 @@ impl PermissionsSpec {
         format!("reads {reads}; writes {writes}; {net}")
     }
 
-    /// The same, and whether somebody declared it.
+    /// The same, and where nobody declared it, the line that lets the program do the most usual thing.
     pub fn describe_as(&self, declared: bool) -> String {
-        let basis = if declared { "" } else { " (no `permissions` are declared)" };
-        format!("{}{basis}", self.describe())
+        if declared {
+            return self.describe();
+        }
+        let project = PermissionsSpec { write: vec![".".to_owned()], ..self.clone() };
+        format!("{} (by default; {} would let it write in the project)", self.describe(), project.line())
     }
 
     /// Its keys and what they hold.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ollm_process::{Children, End, Job};
+use ollm_process::{BoxMeans, BoxRules, Children, End, Job, ProcessBox};
 use ollm_protocol::PermissionsSpec;
 use ollm_trust::{ProgramBox, TrustContext};
 use proptest::prelude::*;
@@ -118,4 +118,13 @@ fn a_folder_that_is_declared_as_one_is_made_before_the_program_starts() {
     let Ok(job) = own.hold(Job { args, cwd: Some(root.join("project")), ..Job::new("/bin/sh") }) else { return };
     Children::new().run(job);
     assert!(root.join("state/log/file").exists() && !root.join("project/absent").exists());
+}
+
+#[test]
+fn a_program_whose_box_cannot_be_made_where_there_are_boxes_does_not_run_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = ProgramBox::new("/bin/sh", folder.path(), &TrustContext::default());
+    let own = ProgramBox { temporary: folder.path().join("absent"), ..own };
+    let has_boxes = ProcessBox::new(BoxMeans::Landlock, &BoxRules::default()).is_ok();
+    assert_eq!(own.hold(Job::new("/bin/sh")).is_err(), has_boxes);
 }

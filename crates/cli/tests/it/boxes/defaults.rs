@@ -130,7 +130,7 @@ fn people_see_the_least_box_before_they_approve_a_hook() {
     lab.workspace_hook("before_agent", "guest", "true", "");
     let shown = lab.run(&["hook", "show", ID]).stdout;
     let line = "reads system folders, its own files, the project; writes a temporary folder of its own; no network \
-                (no `permissions` are declared)";
+                (by default; \"permissions\": {\"write\": [\".\"]} would let it write in the project)";
     assert!(shown.contains(line), "{shown}");
     if has_boxes(&lab) {
         let shown = lab.run(&["hook", "show", ID, "--json"]).answer();

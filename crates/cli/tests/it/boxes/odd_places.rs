@@ -56,7 +56,7 @@ fn a_home_whose_name_is_no_text_is_kept() {
     for name in [".bashrc", ".claude/settings.json"] {
         fs::write(home.join(name), CONTENT).unwrap();
     }
-    let script = "echo evil > ~/.bashrc; rm -f ~/.claude/settings.json; mv ~/.claude ~/x; mkdir ~/.claude; echo x > ~/file; true";
+    let script = "exec 2> /dev/null; echo evil > ~/.bashrc; rm -f ~/.claude/settings.json; mv ~/.claude ~/x; mkdir ~/.claude; echo x > ~/file; true";
     let mut command = lab.ollm(&["box", "--", "sh", "-c", script]);
     command.env("HOME", &home);
     let ran = finish(command, b"");

@@ -2,16 +2,15 @@
 
 use ollm_engine::Report;
 use ollm_process::{BoxAccess, WatchedAccess};
+use ollm_trust::is_of_system;
 use serde_json::{Value, json};
-
-/// Everybody reads there, and it says nothing about a hook.
-const SYSTEM: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix/store", "/sys", "/dev"];
 
 /// One line for each thing that is not of the system, and one for what is.
 pub(super) fn lines(report: &Report) -> Vec<(&'static str, String)> {
-    let (own, system): (Vec<&WatchedAccess>, Vec<&WatchedAccess>) =
-        report.accesses.iter().partition(|seen| seen.refused || !is_of_system(seen));
+    let (own, system): (Vec<&WatchedAccess>, Vec<&WatchedAccess>) = report
+        .accesses
+        .iter()
+        .partition(|seen| seen.refused || !matches!(&seen.access, BoxAccess::Read(path) if is_of_system(path)));
     let mut lines: Vec<(&str, String)> = own.into_iter().map(line).collect();
     lines.extend((!system.is_empty()).then(|| ("read", format!("{} files of the system", system.len()))));
     lines
@@ -27,10 +26,6 @@ fn line(seen: &WatchedAccess) -> (&'static str, String) {
         BoxAccess::Connect(address) => ("reached", address.clone()),
     };
     (name, format!("{refused}{what}"))
-}
-
-fn is_of_system(seen: &WatchedAccess) -> bool {
-    matches!(&seen.access, BoxAccess::Read(path) if SYSTEM.iter().any(|folder| path.starts_with(folder)))
 }
 
 /// All of it, for programs.
