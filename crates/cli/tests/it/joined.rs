@@ -277,7 +277,10 @@ fn plain_ollm_on_a_terminal_is_the_chat_and_a_welcome_elsewhere() {
     assert!(ran.stdout.contains("talk.jsonl; the box is "), "{ran:?}");
     let ran = lab.run(&[]);
     assert!(ran.code == 0 && ran.stdout.contains("Three ways to begin"), "{ran:?}");
-    let ran = on_a_terminal(&Lab::new(), "", &[]);
+    let lab = Lab::new();
+    // Where the home holds nothing yet.
+    fs::remove_dir_all(lab.home.join(".ollm")).unwrap();
+    let ran = on_a_terminal(&lab, "", &[]);
     assert!(ran.code == 0 && ran.stdout.contains("Three ways to begin"), "{ran:?}");
 }
 
