@@ -83,7 +83,7 @@ fn candidates(source: Source, context: &AppContext) -> Vec<CompletionCandidate> 
         Source::Hooks => {
             let Ok(app) = App::load(context, Positions::OnDemand) else { return Vec::new() };
             let id =
-                |hook: &ollm_protocol::Hook| named(&hook.id(), hook.spec.description.as_deref().unwrap_or_default());
+                |hook: &ollm_protocol::Hook| named(hook.id(), hook.spec.description.as_deref().unwrap_or_default());
             app.engine.registry.all().iter().flat_map(|(_, hooks)| hooks).map(|hook| id(hook)).collect()
         }
         Source::Extensions => {

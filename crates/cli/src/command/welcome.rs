@@ -12,13 +12,14 @@ use crate::output::Output;
 
 /// Whether nothing was set up yet, and no model was named.
 pub(crate) fn is_first(context: &AppContext) -> bool {
-    let written =
-        |home: &Path| fs::read_dir(home).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(is_own)));
+    let written = |home: &Path| {
+        fs::read_dir(home).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| is_own(&entry))))
+    };
     !context.own_home().is_some_and(written) && context.variable("OLLM_MODEL").is_none()
 }
 
 /// Whether a person put it there, and not the program; an empty folder says nothing.
-fn is_own(entry: DirEntry) -> bool {
+fn is_own(entry: &DirEntry) -> bool {
     let is_ours = matches!(entry.file_name().to_str(), Some("state" | "store" | "ollm.log"));
     let is_empty = fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
     !is_ours && !is_empty

@@ -46,7 +46,7 @@ fn settle_one(
         }
     }
     if let (Some((_, value)), Some((canonical, others))) = (found, names.split_first()) {
-        others.iter().for_each(|name| drop(data.shift_remove(*name)));
+        data.retain(|name, _| !others.contains(&name.as_str()));
         data.insert((*canonical).to_owned(), value);
     }
     Ok(())
