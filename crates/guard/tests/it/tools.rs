@@ -93,7 +93,9 @@ proptest! {
 #[test]
 fn a_row_means_one_tool_whatever_else_has_its_name() {
     for row in FOREIGN {
-        assert_eq!(ollm_protocol::tool::declared(row.name), Some(row.tool), "{}", row.name);
+        // Where agents call different tools by one name, the later ones do the work of the first as well.
+        let known = ollm_protocol::tool::declared(row.name).unwrap();
+        assert!(row.tool.does(known), "{}: {}", row.name, known.name);
         assert!(row.args.iter().all(|(theirs, _)| row.tool.effect(theirs).is_some()), "{}", row.name);
     }
     for tool in TOOLS {
