@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::dialect::{OLLM, UnknownEvent, by_spelling, event_named};
+use ollm_protocol::dialect::{AGENT, OLLM, UnknownEvent, by_spelling, event_named};
 use ollm_shell::{shell_word, single_quoted};
 use serde_json::{Map, Value, json};
 
@@ -175,10 +175,7 @@ impl Scaffold<'_> {
             if !named.kinds.iter().all(|kind| kind.subject_field() == Some("tool_name")) {
                 map.shift_remove("matcher");
             }
-            // The spelling of an event chooses the dialect; the scripts speak this one.
-            if by_spelling(event).name() != OLLM.name() {
-                map.insert("dialect".to_owned(), OLLM.name().into());
-            }
+            self.speak(event, map);
         }
         let mut files = self.scripts();
         files.extend(self.cases(event));
@@ -187,6 +184,19 @@ impl Scaffold<'_> {
         let declared = json!({"hooks": Map::from_iter([(event.to_owned(), json!([entry]))])});
         files.push(NewFile::json(format!("{}.json", self.name), &declared));
         Ok(files)
+    }
+
+    /// Says which dialect the script speaks, where the spelling of the event chooses another one.
+    fn speak(&self, event: &str, entry: &mut Map<String, Value>) {
+        // Only this one can ask; its hooks are not for sub-agents unless they say so.
+        let asks = matches!(self.purpose, Purpose::AskBefore(_));
+        let dialect = if asks { AGENT } else { OLLM };
+        if by_spelling(event).name() != dialect.name() {
+            entry.insert("dialect".to_owned(), dialect.name().into());
+        }
+        if asks {
+            entry.insert("scope".to_owned(), "all".into());
+        }
     }
 
     /// The files of an extension with this one hook, in the extension's own folder.
@@ -199,6 +209,9 @@ impl Scaffold<'_> {
         // What a compiler leaves behind is no part of an extension: a program of Rust is installed into `bin`.
         if let (Language::Rust, Some(map)) = (*language, entry.as_object_mut()) {
             map.insert("command".to_owned(), format!("./bin/{name}").into());
+        }
+        if let Some(map) = entry.as_object_mut() {
+            self.speak(purpose.event(), map);
         }
         // A hook of an extension runs in a box, which keeps it from writing elsewhere.
         if let (Purpose::Logging, Some(map)) = (purpose, entry.as_object_mut()) {

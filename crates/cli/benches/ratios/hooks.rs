@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use ollm_engine::trace::{Payload, Recorder};
 use ollm_engine::{Engine, Environment};
 use ollm_protocol::hook::action::CommandSpec;
-use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_protocol::{ActionSpec, DefaultBox, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
 use serde_json::json;
 
@@ -131,12 +131,14 @@ impl Lab {
                 args: vec![index.to_string()],
                 script: Some(self.no_op.clone()),
             });
+            // What a box costs is a row of its own.
+            let rules = Rules { default_box: DefaultBox::Declared, ..Rules::default() };
             let spec = HookSpec {
                 parallel,
                 source: Source::Workspace,
                 ..HookSpec::new(format!("no-op-{index}"), "before_tool", action)
             };
-            let hook = engine.registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
+            let hook = engine.registry.register(Hook::new(spec, &rules).unwrap()).unwrap();
             let identity = engine.trust.identity(&*hook, &engine.environment().trust_context()).unwrap();
             let approval = ollm_trust::Approval {
                 id: hook.id().to_owned(),

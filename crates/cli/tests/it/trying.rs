@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, start};
+use crate::lab::{Lab, shell_event, start};
 
 const PURPOSES: [&str; 3] = ["validation", "logging", "context"];
 
@@ -106,6 +106,8 @@ fn by_intent(language: &str, build: impl Fn(&Lab, &str)) {
         assert_eq!(shell(command), "no_opinion", "{language}: {command}");
     }
     assert_eq!(shell("cd a; npm publish --tag x"), "ask", "{language}");
+    let ran = lab.event(shell_event("npm publish"));
+    assert!(ran.hook("ask").get("warnings").is_none(), "{language}: {ran:?}");
     assert_eq!(call("Read", json!({"file_path": "a\nb/*.env"})), "block", "{language}");
     assert_eq!(call("edit", json!({"filePath": "x", "newString": ".env"})), "no_opinion", "{language}");
     assert_eq!(
