@@ -15,8 +15,8 @@ case "${CARGO_TARGET_DIR:-}" in /*) out="$CARGO_TARGET_DIR/dist" ;; esac
 profile="${OLLM_DIST_PROFILE:-dist}"
 known=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
 
-# The linker of a target: that of the system for our own machine, a cross compiler for another.
-linker() {
+# The C compiler of a target. Rust links by itself: it brings what a static program of musl begins with.
+compiler() {
     local machine
     machine="$(uname -m)"
     case "$1" in
@@ -29,7 +29,7 @@ linker() {
 # Builds a target; says why not.
 build() {
     local target="$1" cc name
-    cc="$(linker "$target")"
+    cc="$(compiler "$target")"
     if ! [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
         echo "$target is left out: \`rustup target add $target\` brings it" >&2
         return 1
@@ -39,7 +39,9 @@ build() {
         return 1
     fi
     name="${target//-/_}"
-    env "CC_$name=$cc" "CARGO_TARGET_${name^^}_LINKER=$cc" \
+    local linking=()
+    case "$target" in "$(uname -m)"-*) ;; *) linking=("CARGO_TARGET_${name^^}_LINKER=rust-lld") ;; esac
+    env "CC_$name=$cc" "${linking[@]}" \
         cargo build --locked --profile "$profile" --package ollm --bin ollm --target "$target"
 }
 
