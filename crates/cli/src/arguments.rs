@@ -26,7 +26,9 @@ pub(crate) mod mcp;
 pub(crate) mod trace;
 pub(crate) mod trust;
 
-use agent::{AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TaskArguments};
+use agent::{
+    AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TUI_HELP, TaskArguments, TuiArguments,
+};
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
@@ -142,6 +144,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         agent: AgentArguments,
     },
+    /// Talk with a model, and look after hooks, in panels that fill the terminal
+    #[command(after_help = TUI_HELP)]
+    Tui(TuiArguments),
     /// List, fetch and look at the models of a local Ollama
     Model {
         #[command(subcommand)]

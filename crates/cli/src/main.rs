@@ -18,6 +18,7 @@ mod person;
 mod problem;
 mod remedy;
 mod timeline;
+mod tui;
 mod wrap;
 
 use std::cell::OnceCell;
@@ -121,6 +122,6 @@ fn context<'a>(
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);
     context.commands = remedy::COMMANDS;
-    context.person = person::person(&context);
+    context.person = person::person(ask::Asker::Lines, &context);
     Ok(surroundings.get_or_init(|| context))
 }

@@ -1,4 +1,5 @@
-//! The only place that prints. Data goes to standard output; what a person should know goes to standard error.
+//! The only place that prints, beside the panels. Data goes to standard output; what a person should know goes to standard
+//! error. Before the panels both go to their screen.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -10,8 +11,10 @@ use ollm_store::{escape_for_json, escape_for_people, one_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 
+use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
+use crate::tui::screen::Screen;
 
 /// The two streams.
 #[derive(Debug)]
@@ -21,13 +24,41 @@ pub(crate) struct Output {
     /// What went well is told as well.
     verbose: bool,
     log: Log,
+    /// Who is asked; in front of the panels it is also who reads.
+    asker: Asker,
     /// Why a part of the answer could not be written.
     lost: Option<String>,
 }
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), lost: None }
+        Output::with(Asker::Lines)
+    }
+
+    /// For whoever is asked: lines for the terminal, or the panels.
+    pub(crate) fn with(asker: Asker) -> Output {
+        Output { silent: false, verbose: false, log: Log::default(), asker, lost: None }
+    }
+
+    /// Who is asked.
+    pub(crate) fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
+    /// The panels, where they are read instead of the streams.
+    fn screen(&self) -> Option<&Screen> {
+        match &self.asker {
+            Asker::Lines => None,
+            Asker::Dialog(screen) => Some(screen),
+        }
+    }
+
+    /// Runs something that needs the terminal for itself, such as an editor.
+    pub(crate) fn with_terminal<T>(&mut self, works: impl FnOnce() -> T) -> T {
+        match self.screen() {
+            None => works(),
+            Some(screen) => screen.suspended(works),
+        }
     }
 
     /// Keeps everything but the answer to ourselves.
@@ -48,6 +79,10 @@ impl Output {
     /// Writes one line of data. A terminal would obey control characters in it; another program gets it byte for byte.
     pub(crate) fn line(&mut self, text: &str) -> Result<u8, Failure> {
         let text = if is_shown() { escape_for_people(text) } else { text.into() };
+        if let Some(screen) = self.screen() {
+            screen.show(&format!("{text}\n"));
+            return Ok(OK);
+        }
         self.bytes(format!("{text}\n").as_bytes(), &[], OK)
     }
 
@@ -78,13 +113,22 @@ impl Output {
     }
 
     /// Writes styled text; the styles are dropped where nobody would see them.
-    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn text(&mut self, text: &str) -> Result<u8, Failure> {
+        if let Some(screen) = self.screen() {
+            screen.show(text);
+            return Ok(OK);
+        }
         written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
     }
 
     /// Writes an answer byte for byte.
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
+        if let Some(screen) = self.screen() {
+            for part in [stdout, stderr].into_iter().filter(|part| !part.is_empty()) {
+                screen.show(&escape_for_people(&String::from_utf8_lossy(part)));
+            }
+            return Ok(code);
+        }
         let mut out = io::stdout().lock();
         let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
         written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
@@ -96,8 +140,10 @@ impl Output {
     }
 
     /// Whether nobody reads standard output any more.
-    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn is_unread(&self) -> bool {
+        if self.screen().is_some() {
+            return false;
+        }
         let stdout = io::stdout();
         let mut look = [PollFd::new(&stdout, PollFlags::empty())];
         rustix::event::poll(&mut look, Some(&Timespec::default())).is_ok()
@@ -130,22 +176,34 @@ impl Output {
     }
 
     fn say(&mut self, text: &str) {
-        if !self.silent {
+        if self.silent {
+            return;
+        }
+        match self.screen() {
+            Some(screen) => screen.show(&format!("{}\n", one_line(text))),
             // There is nobody left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "ollm: {}", one_line(text));
+            None => drop(writeln!(io::stderr(), "ollm: {}", one_line(text))),
         }
     }
 
     /// Tells the person something of several lines.
     pub(crate) fn explain(&mut self, text: &str) {
-        if !self.silent {
-            let _ = anstream::stderr().write_all(text.as_bytes());
+        if self.silent {
+            return;
+        }
+        match self.screen() {
+            Some(screen) => screen.show(text),
+            None => drop(anstream::stderr().write_all(text.as_bytes())),
         }
     }
 
     /// A bar on standard error.
     pub(crate) fn progress_bar(&self) -> Progress {
-        let target = if self.silent { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let target = if self.silent || self.screen().is_some() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(10)
+        };
         let bar = ProgressBar::with_draw_target(Some(0), target);
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg}") {
             bar.set_style(style);
@@ -162,10 +220,10 @@ impl Output {
             if failure.kind != Kind::Usage {
                 self.log.add("error", &failure.message);
             }
-            let _ = writeln!(io::stderr(), "ollm: {}", one_line(&failure.message));
+            self.say(&failure.message);
         }
         for hint in &failure.hints {
-            let _ = writeln!(io::stderr(), "  hint: {}", one_line(hint));
+            self.explain(&format!("  hint: {}\n", one_line(hint)));
         }
         failure.kind as u8
     }

@@ -16,6 +16,9 @@ Exit codes: 0 done, 1 ended by a bound, an answer that is not whole, or an expec
 pub(super) const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists
 the commands. Models and keys are found as by `ollm run`.";
 
+pub(super) const TUI_HELP: &str =
+    "`?` lists the keys. `NO_COLOR=1` draws without colours. `ollm chat` is the same conversation line by line.";
+
 /// Who says nothing is asked.
 const USUAL_APPROVAL: &str = "ask";
 
@@ -31,6 +34,13 @@ pub(crate) struct TaskArguments {
     /// Print everything that happens, one JSON object per line
     #[arg(long, conflicts_with = "json")]
     pub(crate) stream_json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TuiArguments {
+    /// The panel to begin with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) panel: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
 use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
-use crate::person::Terminal;
+use crate::person::CallApprover;
 
 mod files;
 mod reader;
@@ -24,7 +24,11 @@ use reader::{Input, Reader};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Chat, Some(Box::new(HookApprover::new(context, &cancel))))?;
+    let app = session::load(
+        context,
+        SessionKind::Chat,
+        Some(Box::new(HookApprover::new(context, output.asker().clone(), &cancel))),
+    )?;
     context.tell_notices(output);
     app.tell_problems(output);
     tell_undeclared(context, output);
@@ -48,11 +52,12 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
     let lookout = ReloadWatcher::new(&app.borrow(), context);
     let (model, state) = (host.model(), host.shell_box.name());
     output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
+    let approve = Box::new(CallApprover::new(output.asker().clone(), &cancel));
     let shared = Shared::new(output);
     let display = Display::new(&shared, Style::Text, &cancel);
     let desk = HookContext { app, notices: &shared };
     let files = ChatFiles::new(&cancel);
-    let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), files.listener()) {
+    let session = match host.start(desk, approve, Box::new(display), files.listener()) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(StartError::Interrupted) => return Ok(INTERRUPTED),

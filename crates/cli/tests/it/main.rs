@@ -67,5 +67,6 @@ mod trace;
 mod transcripts;
 mod trust;
 mod trying;
+mod tui;
 mod watch;
 mod written_forms;

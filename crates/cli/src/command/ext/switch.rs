@@ -10,7 +10,7 @@ use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
 use crate::command::review::Uncovered;
 use crate::error::{FINDING, Failure, Kind, OK};
-use crate::output::{Output, is_terminal};
+use crate::output::Output;
 
 pub(super) fn enable(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "switch extensions on or off")?;
@@ -36,13 +36,13 @@ fn switch_on(
 ) -> Result<Option<String>, Failure> {
     let whole = propose(extension, app)?;
     let waits = !is_approved(extension, &whole.identity.digest, Uncovered::Refused, app);
-    if waits && is_terminal() {
+    if waits && output.asker().is_there() {
         // Who says no does not want it on either.
         ask_person(extension, &whole, app, output)?;
         record(extension, &whole, Uncovered::Refused, app, output)?;
     }
     set(extension, true, context)?;
-    Ok((waits && !is_terminal()).then(|| by_digest(extension, &whole)))
+    Ok((waits && !output.asker().is_there()).then(|| by_digest(extension, &whole)))
 }
 
 /// Says which are on now, and of those that are not what is missing.

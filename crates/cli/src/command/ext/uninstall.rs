@@ -11,7 +11,6 @@ use ollm_store::{Switches, one_line, set_switches};
 
 use super::list::strays;
 use super::{named, revoke, scope};
-use crate::ask::confirm;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
@@ -28,7 +27,7 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     let folder = removable(extension, &app)?;
     let question = format!("Remove {} with everything in it?", folder.display());
     if !yes {
-        confirm(&question, name)?;
+        output.asker().confirm(&question, name)?;
     }
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;

@@ -124,7 +124,8 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
     };
     let before = std::fs::read(&origin.file)
         .map_err(|error| Failure::new(Kind::Environment, format!("{place} cannot be read: {error}")))?;
-    if !open::editor(&editor, context.search_path(), &origin.file, origin.line) {
+    let opened = output.with_terminal(|| open::editor(&editor, context.search_path(), &origin.file, origin.line));
+    if !opened {
         return Err(Failure::new(
             Kind::Environment,
             format!("`{editor}` did not end well; the hook stands in {place}"),

@@ -235,12 +235,12 @@ fn s14_no_row_of_what_is_approved_scrolls_away_unseen() {
 }
 
 #[test]
-fn who_leaves_the_pages_early_is_told_what_was_not_shown() {
+fn who_leaves_the_pages_early_is_told_what_was_not_shown_and_approves_nothing() {
     let lab = guest(&format!("{}touch ran\n", ": line\n".repeat(200)));
     let ran = Typing { turn: "q\\n", ..TYPING }.at(&lab, &["hook", "trust", ID]);
     let told = ran.stdout.split("leaves the rest unread: ").nth(1).unwrap();
     assert!(told.contains("rows were not shown") && !ran.stdout.contains("touch ran"), "{ran:?}");
-    assert!(told.contains("[N]o: "), "and asked all the same: {ran:?}");
+    assert!(ran.code == 4 && told.contains("counts as no") && !told.contains("[N]o: "), "{ran:?}");
 }
 
 #[test]

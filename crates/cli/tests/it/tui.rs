@@ -1,0 +1,4 @@
+//! The panels, by a keyboard and a screen that are made for the test.
+
+mod hooks;
+mod screen;
