@@ -26,6 +26,8 @@ pub(crate) mod mcp;
 pub(crate) mod trace;
 pub(crate) mod trust;
 
+pub(crate) use candidates::{NameSource, names};
+
 use agent::{
     AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TUI_HELP, TaskArguments, TuiArguments,
 };

@@ -98,6 +98,20 @@ impl Asker {
         }
     }
 
+    /// Has a person pick one of several rows; nothing where they pick none, or nobody can be asked.
+    pub(crate) fn pick(&self, question: &str, rows: &[String]) -> Option<usize> {
+        match self {
+            Asker::Lines => {
+                let mut list: Vec<String> =
+                    (1..).zip(rows).map(|(number, row)| format!("{number:>3}  {row}")).collect();
+                list.push(format!("{question} [1-{}, Enter for none]: ", rows.len()));
+                let answer = ask_lines(&list.join("\n"), &|| false)?;
+                answer.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < rows.len())
+            }
+            Asker::Dialog(screen) => screen.ask(question, AnswerKind::Rows(rows.to_vec()), &|| false)?.parse().ok(),
+        }
+    }
+
     /// Goes on with the removal of something only if a person says yes; `--yes` says it beforehand.
     pub(crate) fn confirm(&self, question: &str, what: &str) -> Result<(), Failure> {
         match self.choose(question, YES, &|| false) {

@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::output::Output;
 
 mod r#box;
-mod chat;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 mod connect;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_app::{AppContext, Person};
-use ollm_store::{cut, one_line};
+use ollm_store::{cut, escape_for_people, one_line};
+use serde_json::Value;
 
 use crate::ask::{Asker, Chosen};
 use crate::open;
@@ -70,7 +71,12 @@ impl CallApprover {
 impl Approve for CallApprover {
     fn ask(&mut self, request: &Request) -> Consent {
         let mut question = format!("\n{}", one_line(&request.operation));
-        if let Some(args) = request.details.get("args") {
+        let args = request.details.get("args");
+        if let Some(diff) = &request.diff {
+            // The difference says all that the arguments do, and in which file.
+            let path = args.and_then(|args| args.get("path")).and_then(Value::as_str).unwrap_or_default();
+            let _ = write!(question, " {}\n{}", one_line(path), escape_for_people(diff.trim_end()));
+        } else if let Some(args) = args {
             let _ = write!(question, " {}", one_line(&cut(&args.to_string(), LONGEST_CALL)));
         }
         if let Some(reason) = &request.reason {

@@ -19,12 +19,14 @@ use crate::arguments::agent::TuiArguments;
 use crate::error::Failure;
 use crate::output::is_conversation;
 
+mod chat;
 mod dialog;
 mod event_loop;
 mod form;
 mod help;
 mod hooks;
 mod list;
+mod markdown;
 pub(crate) mod panel;
 pub(crate) mod screen;
 mod terminal;

@@ -41,6 +41,8 @@ pub(crate) struct TuiArguments {
     /// The panel to begin with
     #[arg(long, value_name = "NAME")]
     pub(crate) panel: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
 }
 
 #[derive(Debug, Args)]
@@ -123,8 +125,8 @@ pub(crate) enum SessionCommand {
     },
     /// Go on with a conversation on the terminal, as `ollm chat --resume` does
     Resume {
-        /// Its id, or the beginning of it
-        id: String,
+        /// Its id, or the beginning of it; without it, you pick one
+        id: Option<String>,
         #[command(flatten)]
         agent: AgentArguments,
     },

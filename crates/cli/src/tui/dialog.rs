@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use ratatui_textarea::TextArea;
 
-use super::list::{Step, TextView};
+use super::list::{ListCursor, Step, TextView};
 use super::screen::{AnswerKind, Question};
 use super::text;
 use super::theme::Theme;
@@ -24,6 +24,8 @@ const FRAME_ROWS: u16 = 4;
 
 pub(crate) struct QuestionDialog {
     question: Question,
+    /// Where the cursor is among rows to pick from.
+    cursor: ListCursor,
     body: TextView,
     input: TextArea<'static>,
     /// Why the last answer did not count.
@@ -41,7 +43,8 @@ pub(crate) enum DialogState {
 impl QuestionDialog {
     pub(crate) fn new(question: Question, theme: &Theme) -> QuestionDialog {
         let body = TextView::new(text::difference(question.text.trim_matches('\n'), theme));
-        QuestionDialog { input: line_input(question.kind == AnswerKind::Secret), question, body, refusal: None }
+        let input = line_input(question.kind == AnswerKind::Secret);
+        QuestionDialog { input, question, body, cursor: ListCursor::default(), refusal: None }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -55,7 +58,7 @@ impl QuestionDialog {
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return DialogState::Closed,
             KeyCode::Enter => return self.answer(),
             code => match Step::of(code) {
-                Some(step) => self.body.step(step),
+                Some(step) => self.scroll(step),
                 None => drop(self.input.input(key)),
             },
         }
@@ -70,15 +73,22 @@ impl QuestionDialog {
     }
 
     pub(crate) fn scroll(&mut self, step: Step) {
-        self.body.step(step);
+        match &self.question.kind {
+            AnswerKind::Rows(rows) => self.cursor.step(step, rows.len()),
+            _ => self.body.step(step),
+        }
     }
 
     fn answer(&mut self) -> DialogState {
         let typed = self.input.lines().concat();
-        let AnswerKind::Ways(ways) = &self.question.kind else {
-            // Who asked may have given up.
-            let _ = self.question.reply.send(typed);
-            return DialogState::Closed;
+        let ways = match &self.question.kind {
+            AnswerKind::Ways(ways) => ways,
+            kind => {
+                let picks = matches!(kind, AnswerKind::Rows(_));
+                // Who asked may have given up.
+                let _ = self.question.reply.send(if picks { self.cursor.at.to_string() } else { typed });
+                return DialogState::Closed;
+            }
         };
         let answer = typed.trim();
         if answer.is_empty() && !self.body.is_read() {
@@ -101,6 +111,9 @@ impl QuestionDialog {
     }
 
     pub(crate) fn draw(&mut self, frame: &mut Frame<'_>, whole: Rect, theme: &Theme) {
+        if let AnswerKind::Rows(rows) = self.question.kind.clone() {
+            return self.draw_rows(&rows, frame, whole, theme);
+        }
         let width = whole.width.min(WIDEST);
         let rows = u16::try_from(self.body.rows(width.saturating_sub(2))).unwrap_or(u16::MAX);
         let area = centred(whole, width, rows.saturating_add(FRAME_ROWS));
@@ -119,6 +132,26 @@ impl QuestionDialog {
         frame.render_widget(&self.input, line);
     }
 
+    fn draw_rows(&mut self, rows: &[String], frame: &mut Frame<'_>, whole: Rect, theme: &Theme) {
+        let height = u16::try_from(rows.len()).unwrap_or(u16::MAX).saturating_add(2);
+        let area = centred(whole, whole.width.min(WIDEST), height);
+        frame.render_widget(Clear, area);
+        let title = format!(" {} ", self.question.text);
+        let block =
+            Block::bordered().title(title).title_bottom(" Enter picks, Esc leaves ").border_style(theme.attention);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let window = self.cursor.window(usize::from(inner.height), rows.len());
+        let shown = rows.iter().enumerate().skip(window.start).take(window.len());
+        let lines: Vec<Line<'static>> = shown
+            .map(|(at, row)| {
+                let style = if at == self.cursor.at { theme.chosen } else { Style::new() };
+                Line::from(Span::styled(text::fitted(row, usize::from(inner.width)), style))
+            })
+            .collect();
+        frame.render_widget(Paragraph::new(lines), inner);
+    }
+
     /// What may be answered, or why the last answer did not count.
     fn ways(&self, theme: &Theme) -> Line<'static> {
         if let Some(refusal) = &self.refusal {
@@ -126,6 +159,7 @@ impl QuestionDialog {
         }
         let text = match &self.question.kind {
             AnswerKind::Ways(ways) => format!("{}, [N]o · Enter answers, Esc is no", ways.join(", ")),
+            AnswerKind::Rows(_) => String::new(),
             AnswerKind::Text => "Enter answers, Esc gives up".to_owned(),
             AnswerKind::Secret => "Not shown while you type; Enter answers, Esc gives up".to_owned(),
         };

@@ -6,8 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_app::AppContext;
+use ollm_app::session::SessionKind;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
+use super::chat::ChatSetup;
 use super::panel::{Job, PanelName};
 use super::screen::{Inbox, Message};
 use super::terminal::PanelTerminal;
@@ -47,9 +49,14 @@ pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, 
     let (wakeup, waker) = Wakeup::new().map_err(failed)?;
     let (sender, messages) = sync_channel(MOST_MESSAGES);
     let inbox = Inbox::new(sender, waker);
+    let setup = ChatSetup {
+        options: arguments.agent.options(SessionKind::Chat)?,
+        history: context.places.home.join("state/chat-history"),
+        inbox: inbox.clone(),
+    };
     let terminal = PanelTerminal::enter(inbox.clone()).map_err(failed)?;
-    let ui = Ui::new(Theme::of(context), first);
-    let mut event_loop = EventLoop { ui, terminal, wakeup, messages, inbox, context: context.clone() };
+    let ui = Ui::new(Theme::of(context), first, setup);
+    let mut event_loop = EventLoop { ui, terminal, wakeup, messages, inbox, context: context.clone(), ended_by: None };
     match event_loop.run().map_err(failed)? {
         End::Left => Ok(OK),
         End::Signal(SIGTERM) => Ok(Kind::Terminated as u8),
@@ -65,6 +72,8 @@ struct EventLoop {
     messages: Receiver<Message>,
     inbox: Inbox,
     context: AppContext,
+    /// The signal that ends us, once one came.
+    ended_by: Option<i32>,
 }
 
 impl EventLoop {
@@ -84,17 +93,21 @@ impl EventLoop {
                     self.ui.redraw();
                     waits = true;
                 } else {
-                    self.terminal.draw(|frame| self.ui.draw(frame))?;
+                    let shown = self.terminal.draw(|frame| self.ui.draw(frame));
+                    // A terminal that is gone shows nothing any more.
+                    if self.ended_by != Some(SIGHUP) {
+                        shown?;
+                    }
                     drawn = Instant::now();
                 }
             }
             let moment = if waits { Some(rest) } else { self.ui.is_moving().then_some(TICK) };
             let awake = self.wakeup.wait(moment)?;
-            if let Some(end) = self.take_signals()? {
-                return Ok(end);
-            }
-            if awake.is_hung_up && !awake.has_keys {
-                return Ok(End::Signal(SIGHUP));
+            self.take_signals()?;
+            if awake.is_hung_up {
+                self.wakeup.forget_keyboard();
+                self.ended_by.get_or_insert(SIGHUP);
+                self.ui.quit();
             }
             has_keys = awake.has_keys;
             if awake.has_keys {
@@ -118,7 +131,7 @@ impl EventLoop {
     fn do_effects(&mut self) -> io::Result<Option<End>> {
         for effect in self.ui.take_effects() {
             match effect {
-                Effect::Quit => return Ok(Some(End::Left)),
+                Effect::Quit => return Ok(Some(self.ended_by.map_or(End::Left, End::Signal))),
                 Effect::Spawn(panel, job) => self.spawn(panel, job),
                 Effect::DiscardInput => self.terminal.discard_input()?,
                 Effect::Stop => self.terminal.stop()?,
@@ -134,18 +147,22 @@ impl EventLoop {
         Ok(None)
     }
 
-    fn take_signals(&mut self) -> io::Result<Option<End>> {
+    /// A signal that asks us to end ends the conversation first; a second one does not wait for that.
+    fn take_signals(&mut self) -> io::Result<()> {
         for signal in self.wakeup.signals() {
             match signal {
                 SIGTSTP => self.terminal.stop()?,
                 SIGCONT => self.terminal.resume()?,
                 SIGWINCH => {}
-                SIGINT | SIGTERM | SIGHUP => return Ok(Some(End::Signal(signal))),
+                SIGINT | SIGTERM | SIGHUP => {
+                    self.ended_by = Some(signal);
+                    self.ui.quit();
+                }
                 _ => continue,
             }
             self.ui.redraw();
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Runs a job on a thread of its own; however it ends, its end is told.

@@ -13,14 +13,16 @@ use crate::output::Output;
 /// The panels there are, in the order of their tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PanelName {
+    Chat,
     Hooks,
 }
 
 impl PanelName {
-    pub(crate) const ALL: [PanelName; 1] = [PanelName::Hooks];
+    pub(crate) const ALL: [PanelName; 2] = [PanelName::Chat, PanelName::Hooks];
 
     pub(crate) fn title(self) -> &'static str {
         match self {
+            PanelName::Chat => "Chat",
             PanelName::Hooks => "Hooks",
         }
     }
@@ -80,6 +82,10 @@ pub(crate) enum Action {
     Changed,
     /// A job begins.
     Run(Job),
+    /// The next panel comes to the front.
+    NextPanel,
+    /// The keys are shown.
+    Help,
     /// The panel is left for the first one; from there, all of them.
     Leave,
 }
@@ -92,6 +98,8 @@ pub(crate) struct Job {
     /// What it does, for the status line and for [`Panel::done`].
     pub(crate) title: String,
     pub(crate) work: Work,
+    /// Whether the status line does not speak of it.
+    pub(crate) is_background: bool,
 }
 
 impl Job {
@@ -99,7 +107,12 @@ impl Job {
         title: impl Into<String>,
         work: impl FnOnce(&AppContext, &mut Output) -> Result<u8, Failure> + Send + 'static,
     ) -> Job {
-        Job { title: title.into(), work: Box::new(work) }
+        Job { title: title.into(), work: Box::new(work), is_background: false }
+    }
+
+    /// The same job, of which the status line does not speak.
+    pub(crate) fn in_background(self) -> Job {
+        Job { is_background: true, ..self }
     }
 
     /// A command of the program, as if it had been typed in a shell.

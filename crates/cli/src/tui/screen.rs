@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::Duration;
 
+use super::chat::front::ChatNews;
 use super::panel::PanelName;
 use crate::error::Failure;
 
@@ -24,6 +25,8 @@ pub(crate) enum Message {
     Withdraw(u64),
     /// Somebody needs the terminal; it is theirs from `ready` to the end of `done`.
     Suspend { ready: Sender<()>, done: Receiver<()> },
+    /// News of the conversation.
+    Chat(ChatNews),
     /// A job is over.
     Done { panel: PanelName, job: String, outcome: Result<u8, Failure> },
 }
@@ -43,6 +46,8 @@ pub(crate) struct Question {
 pub(crate) enum AnswerKind {
     /// One of these ways, each with its letter in brackets, or no.
     Ways(Vec<String>),
+    /// One of these rows, by its place.
+    Rows(Vec<String>),
     /// Any text.
     Text,
     /// A text that nobody else should see.
@@ -93,6 +98,11 @@ impl Screen {
     /// Shows text, which may be styled by us and holds nothing else that a terminal obeys.
     pub(crate) fn show(&self, text: &str) {
         self.inbox.send(Message::Text { panel: self.panel, text: text.to_owned() });
+    }
+
+    /// Tells the panel of the chat something.
+    pub(crate) fn chat(&self, news: ChatNews) {
+        self.inbox.send(Message::Chat(news));
     }
 
     /// Asks the person, until `over` says that the answer is not needed any more; none then, and where nobody answers.

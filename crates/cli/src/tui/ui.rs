@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ratatui::Frame;
 use ratatui::crossterm::event::{
@@ -12,6 +12,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::chat::{ChatPanel, ChatSetup, SPINNER};
 use super::dialog::{DialogState, QuestionDialog};
 use super::help::Help;
 use super::hooks::HooksPanel;
@@ -24,8 +25,8 @@ use crate::error::Failure;
 
 /// Smaller screens show nothing but their size.
 const SMALLEST: (u16, u16) = (24, 6);
-/// Pictures of something that moves.
-const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
+/// How long a conversation may take to end.
+const GRACE: Duration = Duration::from_secs(5);
 /// More of a pasted text is left out.
 const LONGEST_PASTE: usize = 1 << 20;
 
@@ -54,6 +55,8 @@ pub(crate) struct Ui {
     /// What came of the last job, where its panel is not in front.
     notice: Option<String>,
     running: Vec<RunningJob>,
+    /// Since when the conversation is being ended.
+    leaving: Option<Instant>,
     effects: Vec<Effect>,
     has_changed: bool,
     spin: usize,
@@ -64,12 +67,14 @@ pub(crate) struct Ui {
 
 /// Every panel.
 struct Panels {
+    chat: ChatPanel,
     hooks: HooksPanel,
 }
 
 impl Panels {
     fn get(&mut self, name: PanelName) -> &mut dyn Panel {
         match name {
+            PanelName::Chat => &mut self.chat,
             PanelName::Hooks => &mut self.hooks,
         }
     }
@@ -82,15 +87,16 @@ struct RunningJob {
 }
 
 impl Ui {
-    pub(crate) fn new(theme: Theme, first: PanelName) -> Ui {
+    pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup) -> Ui {
         let mut ui = Ui {
             theme,
-            panels: Panels { hooks: HooksPanel::new() },
+            panels: Panels { chat: ChatPanel::new(chat), hooks: HooksPanel::new() },
             front: first,
             questions: VecDeque::new(),
             help: None,
             notice: None,
             running: Vec::new(),
+            leaving: None,
             effects: Vec::new(),
             has_changed: true,
             spin: 0,
@@ -118,12 +124,16 @@ impl Ui {
 
     /// Whether something moves, so that it is drawn now and then.
     pub(crate) fn is_moving(&self) -> bool {
-        !self.running.is_empty()
+        !self.running.is_empty() || self.panels.chat.is_moving() || self.leaving.is_some()
     }
 
     /// A moment is over while something moves.
     pub(crate) fn tick(&mut self) {
         self.spin = self.spin.wrapping_add(1);
+        self.panels.chat.tick();
+        if self.leaving.is_some_and(|since| since.elapsed() > GRACE) {
+            self.effects.push(Effect::Quit);
+        }
         self.has_changed = true;
     }
 
@@ -140,6 +150,7 @@ impl Ui {
     pub(crate) fn message(&mut self, message: Message) {
         self.has_changed = true;
         match message {
+            Message::Chat(news) => self.panels.chat.take(news),
             Message::Text { panel, text } => self.panels.get(panel).show(&text),
             Message::Ask(question) => {
                 self.questions.push_back(QuestionDialog::new(question, &self.theme));
@@ -161,6 +172,9 @@ impl Ui {
             self.notice = Some(format!("{}: {}", panel.title(), failure.message));
         }
         let action = self.panels.get(panel).done(job, outcome);
+        if self.leaving.is_some() && !self.panels.chat.is_alive() && panel == PanelName::Chat {
+            return self.effects.push(Effect::Quit);
+        }
         self.act(panel, action);
     }
 
@@ -171,7 +185,8 @@ impl Ui {
         match key.code {
             KeyCode::Char('l') if control => return self.effects.push(Effect::Clear),
             KeyCode::Char('z') if control => return self.effects.push(Effect::Stop),
-            KeyCode::Char('q') if control => return self.effects.push(Effect::Quit),
+            KeyCode::Char('q') if control => return self.quit(),
+            KeyCode::Char('c') if control && self.leaving.is_some() => return self.quit(),
             _ => {}
         }
         if let Some(dialog) = self.questions.front_mut() {
@@ -186,6 +201,18 @@ impl Ui {
         } else if !self.common_key(key) {
             let (name, action) = (self.front, self.front().key(key));
             self.act(name, action);
+        }
+    }
+
+    /// Leaves the panels once the conversation has ended in order; who asks twice does not wait for it.
+    pub(crate) fn quit(&mut self) {
+        self.has_changed = true;
+        if self.panels.chat.is_alive() && self.leaving.is_none() {
+            self.leaving = Some(Instant::now());
+            self.questions.clear();
+            self.panels.chat.end();
+        } else {
+            self.effects.push(Effect::Quit);
         }
     }
 
@@ -246,11 +273,14 @@ impl Ui {
     fn act(&mut self, panel: PanelName, action: Action) {
         match action {
             Action::None | Action::Changed => {}
+            Action::NextPanel => self.turn(1),
+            Action::Help => drop(self.show_help()),
+            Action::Run(job) if job.is_background => self.effects.push(Effect::Spawn(panel, job)),
             Action::Run(job) => {
                 self.running.push(RunningJob { panel, title: job.title.clone(), since: Instant::now() });
                 self.effects.push(Effect::Spawn(panel, job));
             }
-            Action::Leave if panel == PanelName::ALL[0] => self.effects.push(Effect::Quit),
+            Action::Leave if panel == PanelName::ALL[0] => self.quit(),
             Action::Leave => self.turn_to(PanelName::ALL[0]),
         }
     }
@@ -335,6 +365,10 @@ impl Ui {
 
     /// What runs; else what came of it; else the most useful keys.
     fn status(&mut self, width: usize) -> Line<'static> {
+        if self.leaving.is_some() {
+            let text = "the conversation ends; Ctrl-C does not wait for it";
+            return Line::from(Span::styled(fitted(text, width), self.theme.attention));
+        }
         if let Some(job) = self.running.last() {
             let picture = SPINNER.get(self.spin % SPINNER.len()).copied().unwrap_or_default();
             let text = format!("{picture} {} · {} s", job.title, job.since.elapsed().as_secs());

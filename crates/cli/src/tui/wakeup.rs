@@ -17,6 +17,8 @@ const SIGNALS: [i32; 6] = [SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH];
 /// What can wake the loop.
 pub(crate) struct Wakeup {
     stream: UnixStream,
+    /// Whether keys are waited for.
+    has_keyboard: bool,
     signals: Vec<Signal>,
 }
 
@@ -41,7 +43,7 @@ impl Wakeup {
         let (stream, waker) = UnixStream::pair()?;
         stream.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
-        let mut wakeup = Wakeup { stream, signals: Vec::new() };
+        let mut wakeup = Wakeup { stream, has_keyboard: true, signals: Vec::new() };
         for number in SIGNALS {
             let came = Arc::new(AtomicBool::new(false));
             // The mark is set before the stream wakes.
@@ -58,15 +60,15 @@ impl Wakeup {
     pub(crate) fn wait(&mut self, moment: Option<Duration>) -> io::Result<Awake> {
         let stdin = io::stdin();
         let moment = moment.and_then(|moment| Timespec::try_from(moment).ok());
-        let mut looked = [
-            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN),
-        ];
+        let mut looked = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN)];
+        if self.has_keyboard {
+            looked.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
+        }
         match poll(&mut looked, moment.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let seen = looked[0].revents();
+        let seen = looked.get(1).map_or(PollFlags::empty(), PollFd::revents);
         let awake = Awake {
             has_keys: seen.contains(PollFlags::IN),
             is_hung_up: seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
@@ -74,6 +76,11 @@ impl Wakeup {
         let mut room = [0; 256];
         while (&self.stream).read(&mut room).is_ok_and(|count| count > 0) {}
         Ok(awake)
+    }
+
+    /// The terminal is gone, and would wake us for ever.
+    pub(crate) fn forget_keyboard(&mut self) {
+        self.has_keyboard = false;
     }
 
     /// The signals that came since this was last asked.

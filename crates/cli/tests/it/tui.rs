@@ -1,4 +1,5 @@
 //! The panels, by a keyboard and a screen that are made for the test.
 
+mod chat;
 mod hooks;
 mod screen;
