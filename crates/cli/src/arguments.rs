@@ -146,7 +146,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         agent: AgentArguments,
     },
-    /// Talk with a model, and look after hooks, in panels that fill the terminal
+    /// Talk with a model and manage hooks in full-screen panels
     #[command(after_help = TUI_HELP)]
     Tui(TuiArguments),
     /// List, fetch and look at the models of a local Ollama

@@ -35,6 +35,9 @@ mod theme;
 mod ui;
 mod wakeup;
 
+#[cfg(test)]
+mod tests;
+
 /// Shows the panels until the person leaves.
 pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, Failure> {
     if !is_conversation() {

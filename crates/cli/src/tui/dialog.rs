@@ -120,12 +120,12 @@ impl QuestionDialog {
         frame.render_widget(Clear, area);
         let block = Block::bordered().title(" Question ").border_style(theme.attention);
         let inner = block.inner(area);
-        let position = self.body.position();
-        let block = position.into_iter().fold(block, |block, position| block.title_bottom(format!(" {position} ")));
-        frame.render_widget(block, area);
         let [body, ways, input] =
             Layout::vertical([Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)]).areas(inner);
         self.body.draw(frame, body);
+        let position = self.body.position();
+        let block = position.into_iter().fold(block, |block, position| block.title_bottom(format!(" {position} ")));
+        frame.render_widget(block, area);
         frame.render_widget(Paragraph::new(self.ways(theme)), ways);
         let [mark, line] = Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas(input);
         frame.render_widget(Paragraph::new("> "), mark);

@@ -30,7 +30,7 @@ use actions::FormPurpose;
 use category::category;
 
 /// The job that reads the hooks.
-const LOAD: &str = "reading hooks";
+pub(super) const LOAD: &str = "reading hooks";
 /// Narrower panels show list and details one above the other.
 const NARROW: u16 = 60;
 /// More of what a command prints is not kept.
@@ -85,10 +85,10 @@ enum Row {
 }
 
 /// What a load brings.
-struct Loaded {
-    hooks: Vec<(Arc<Hook>, HookState)>,
+pub(super) struct Loaded {
+    pub(super) hooks: Vec<(Arc<Hook>, HookState)>,
     /// Files or entries that cannot be read.
-    broken: usize,
+    pub(super) broken: usize,
 }
 
 pub(crate) struct HooksPanel {
@@ -135,6 +135,12 @@ impl HooksPanel {
             loaded,
             list_area: Rect::default(),
         }
+    }
+
+    /// Where a load sends what it found.
+    #[cfg(test)]
+    pub(super) fn sender(&self) -> Sender<Loaded> {
+        self.sender.clone()
     }
 
     /// The hook under the cursor.
@@ -260,8 +266,7 @@ impl HooksPanel {
         };
         let broken = match self.broken {
             0 => String::new(),
-            1 => " · 1 cannot be read".to_owned(),
-            broken => format!(" · {broken} cannot be read"),
+            broken => format!(", {broken} broken"),
         };
         format!(" {} hooks{broken}{filter} ", self.hooks.len())
     }

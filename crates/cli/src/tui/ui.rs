@@ -107,6 +107,11 @@ impl Ui {
         ui
     }
 
+    #[cfg(test)]
+    pub(super) fn hooks(&self) -> &HooksPanel {
+        &self.panels.hooks
+    }
+
     /// What is to be done now.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)

@@ -184,6 +184,6 @@ fn a_file_that_cannot_be_read_is_counted_and_named_by_the_list() {
     let lab = lab();
     lab.user("broken.json", "{");
     let mut panel = panel(&lab);
-    panel.sees("1 cannot be read");
+    panel.sees("hooks, 1 broken");
     leave(panel);
 }
