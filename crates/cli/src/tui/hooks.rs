@@ -91,6 +91,15 @@ pub(super) struct Loaded {
     pub(super) broken: usize,
 }
 
+/// Whether the hooks are being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    None,
+    Running,
+    /// They are, and have changed meanwhile.
+    Outdated,
+}
+
 pub(crate) struct HooksPanel {
     hooks: Vec<(Arc<Hook>, HookState)>,
     rows: Vec<Row>,
@@ -105,8 +114,9 @@ pub(crate) struct HooksPanel {
     result_title: String,
     result_view: Option<TextView>,
     details: Option<TextView>,
-    /// Whether a command or a load is under way.
-    is_busy: bool,
+    /// Whether a command is under way: there is one at a time.
+    is_running: bool,
+    load: Load,
     is_loaded: bool,
     sender: Sender<Loaded>,
     loaded: Receiver<Loaded>,
@@ -129,7 +139,8 @@ impl HooksPanel {
             result_title: String::new(),
             result_view: None,
             details: None,
-            is_busy: false,
+            is_running: false,
+            load: Load::None,
             is_loaded: false,
             sender,
             loaded,
@@ -152,10 +163,11 @@ impl HooksPanel {
     }
 
     fn load(&mut self) -> Action {
-        if self.is_busy {
-            return Action::None;
+        if self.load != Load::None {
+            self.load = Load::Outdated;
+            return Action::Changed;
         }
-        self.is_busy = true;
+        self.load = Load::Running;
         let sender = self.sender.clone();
         Action::Run(Job::new(LOAD, move |context, _| {
             let app = App::load(context, Positions::Always)?;
@@ -168,10 +180,10 @@ impl HooksPanel {
 
     /// Runs a command of `ollm hook`; one at a time.
     fn run(&mut self, title: String, command: HookCommand) -> Action {
-        if self.is_busy {
+        if self.is_running {
             return Action::None;
         }
-        self.is_busy = true;
+        self.is_running = true;
         self.result.clear();
         self.result_view = None;
         self.result_title.clone_from(&title);
@@ -332,14 +344,18 @@ impl Panel for HooksPanel {
     }
 
     fn done(&mut self, job: &str, outcome: &Result<u8, Failure>) -> Action {
-        self.is_busy = false;
         if let Err(failure) = outcome {
             job.clone_into(&mut self.result_title);
             self.show(&failure.to_string());
         }
         self.take_loaded();
+        if job == LOAD {
+            let load = std::mem::replace(&mut self.load, Load::None);
+            return if load == Load::Outdated { self.load() } else { Action::Changed };
+        }
         // Whatever a command did, the list shows it.
-        if job == LOAD { Action::Changed } else { self.load() }
+        self.is_running = false;
+        self.load()
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {

@@ -6,8 +6,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{ID, canaries, is_root, judged, lab, set_mode, standing};
+use crate::lab::pty::typed;
 use crate::lab::{Lab, OLLM, Ran, finish, hook_file, shell_event};
-use crate::terminal::typed;
 
 const PASSPHRASE: &str = "correct horse";
 const ASKED: &str = r"approval key: =>correct horse\n";

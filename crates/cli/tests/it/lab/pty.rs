@@ -13,15 +13,19 @@ use super::{Lab, OLLM, Ran, python};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Starts a program on a terminal of its own. Orders come as lines: `t HEX` types, `s ROWS COLUMNS` resizes, `k NUMBER` sends
-/// a signal. Everything the program writes goes out as it is; the exit status is that of the program.
+/// a signal, `h` hangs up. Everything the program writes goes out as it is; the exit status is that of the program.
 const RELAY: &str = r#"
 import fcntl, os, pty, select, signal, struct, sys, termios
 signal.alarm(240)
 size = lambda rows, columns: struct.pack("HHHH", int(rows), int(columns), 0, 0)
+ready, go = os.pipe()
 pid, terminal = pty.fork()
 if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, size(sys.argv[1], sys.argv[2]))
-    os.execvp(sys.argv[3], sys.argv[3:])
+    os.read(ready, 1)
+    os.execvp(sys.argv[4], sys.argv[4:])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, size(sys.argv[1], sys.argv[2]))
+os.write(terminal, bytes.fromhex(sys.argv[3]))
+os.write(go, b"x")
 orders, sources = b"", [terminal, 0]
 while terminal in sources:
     for source in select.select(sources, [], [])[0]:
@@ -39,11 +43,14 @@ while terminal in sources:
                 order, orders = orders.split(b"\n", 1)
                 word, *rest = order.split()
                 if word == b"t":
-                    os.write(terminal, bytes.fromhex(rest[0].decode()))
+                    os.write(terminal, bytes.fromhex(b"".join(rest).decode()))
                 elif word == b"s":
                     fcntl.ioctl(terminal, termios.TIOCSWINSZ, size(*rest))
                 elif word == b"k":
                     os.kill(pid, int(rest[0]))
+                elif word == b"h":
+                    sources.remove(terminal)
+                    os.close(terminal)
 status = os.waitpid(pid, 0)[1]
 code = os.waitstatus_to_exitcode(status)
 sys.exit(code if code >= 0 else 128 - code)
@@ -55,6 +62,9 @@ pub(crate) struct Size {
     pub(crate) rows: u16,
     pub(crate) columns: u16,
 }
+
+/// A terminal on which every question has room: pages are the business of other tests.
+pub(crate) const WHOLE: Size = Size { rows: 500, columns: 200 };
 
 /// A terminal on which no sentence is wrapped.
 pub(crate) const LARGE: Size = Size { rows: 45, columns: 180 };
@@ -88,8 +98,14 @@ impl Lab {
 
 impl Pty {
     /// Runs a command on a terminal; `relay` is a Python with the surroundings that the command gets.
-    pub(crate) fn start(mut relay: Command, size: Size, command: &[&str]) -> Pty {
-        relay.args(["-c", RELAY, &size.rows.to_string(), &size.columns.to_string()]).args(command);
+    pub(crate) fn start(relay: Command, size: Size, command: &[&str]) -> Pty {
+        Pty::start_typed_ahead(relay, size, "", command)
+    }
+
+    /// The same, with keys that were typed before the command began.
+    pub(crate) fn start_typed_ahead(mut relay: Command, size: Size, ahead: &str, command: &[&str]) -> Pty {
+        let (rows, columns) = (size.rows.to_string(), size.columns.to_string());
+        relay.args(["-c", RELAY, &rows, &columns, &hex(ahead)]).args(command);
         relay.env("TERM", "xterm-256color").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut relay = relay.spawn().unwrap();
         let (orders, mut stdout) = (relay.stdin.take(), relay.stdout.take().unwrap());
@@ -120,9 +136,7 @@ impl Pty {
 
     /// Types this text; escape sequences are keys.
     pub(crate) fn types(&mut self, keys: &str) -> &mut Pty {
-        let mut hex = String::new();
-        keys.bytes().for_each(|byte| write!(hex, "{byte:02x}").unwrap());
-        self.order(&format!("t {hex}"));
+        self.order(&format!("t {}", hex(keys)));
         self
     }
 
@@ -172,12 +186,35 @@ impl Pty {
 
     /// Waits until the program has written a text after all that was waited for before.
     pub(crate) fn waits_for(&mut self, text: &str) -> &mut Pty {
-        let used = self.used;
-        self.used = self.waits(&format!("{text:?}"), |seen| {
-            let rest = &seen.stream[used..];
-            rest.windows(text.len()).position(|part| part == text.as_bytes()).map(|at| used + at + text.len())
-        });
+        assert!(self.comes(&[text]).is_some(), "waited for {text:?}, but it ended:\n{}", self.written());
         self
+    }
+
+    /// Waits until the program has written one of these texts after all that was waited for before, or has ended: which it was.
+    pub(crate) fn comes(&mut self, texts: &[&str]) -> Option<usize> {
+        let used = self.used;
+        let first = |seen: &Seen| {
+            let rest = &seen.stream[used..];
+            let place = |text: &str| rest.windows(text.len()).position(|part| part == text.as_bytes());
+            let found = texts.iter().enumerate().filter_map(|(which, text)| Some((place(text)?, which)));
+            found.min().map(|(at, which)| (used + at + texts[which].len(), which))
+        };
+        let found =
+            self.waits(&format!("one of {texts:?}"), |seen| first(seen).map(Some).or(seen.is_over.then_some(None)));
+        found.map(|(end, which)| {
+            self.used = end;
+            which
+        })
+    }
+
+    /// Everything that was written, with plain line ends.
+    fn written(&self) -> String {
+        String::from_utf8_lossy(&self.seen.0.lock().unwrap().stream).replace("\r\n", "\n")
+    }
+
+    /// Closes the terminal.
+    pub(crate) fn hangs_up(&mut self) {
+        self.order("h");
     }
 
     fn waits<T>(&self, what: &str, found: impl Fn(&Seen) -> Option<T>) -> T {
@@ -200,9 +237,8 @@ impl Pty {
     /// Waits for the end; everything that was written, with plain line ends.
     pub(crate) fn ends(mut self) -> Ran {
         self.waits_for_end();
-        let stream = self.seen.0.lock().unwrap().stream.clone();
         let code = self.relay.wait().unwrap().code().unwrap();
-        Ran { stdout: String::from_utf8_lossy(&stream).replace("\r\n", "\n"), stderr: String::new(), code }
+        Ran { stdout: self.written(), stderr: String::new(), code }
     }
 
     fn waits_for_end(&mut self) {
@@ -214,6 +250,56 @@ impl Pty {
             seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
         }
     }
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
+}
+
+/// A text in which keys are written as `\\n`, `\\r` and `\\xNN`.
+pub(crate) fn keys(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut keys = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.as_bytes() {
+            [b'n', ..] => keys.extend(["\n", &part[1..]]),
+            [b'r', ..] => keys.extend(["\r", &part[1..]]),
+            [b't', ..] => keys.extend(["\t", &part[1..]]),
+            [b'x', ..] => {
+                keys.push(char::from(u8::from_str_radix(&part[1..3], 16).unwrap()));
+                keys.push_str(&part[3..]);
+            }
+            _ => keys.extend(["\\", part]),
+        }
+    }
+    keys
+}
+
+/// Runs a command on a terminal and types; each step is what to wait for, `=>`, and what to do then: to type keys, to
+/// `<hang up>`, to `<terminate>` it, or to `<run> ` a command elsewhere.
+pub(crate) fn typed(lab: &Lab, steps: &[&str], arguments: &[&str]) -> Ran {
+    let mut pty = lab.pty(WHOLE, arguments);
+    for step in steps.iter().filter(|step| !step.is_empty()) {
+        let (before, deed) = step.split_once("=>").unwrap();
+        if pty.comes(&[&keys(before)]).is_none() {
+            break;
+        }
+        match deed {
+            "<hang up>" => pty.hangs_up(),
+            "<terminate>" => pty.signal(15),
+            deed => match deed.strip_prefix("<run> ") {
+                Some(command) => {
+                    let ran = lab.program("sh").args(["-c", command]).stdout(Stdio::null()).status().unwrap();
+                    assert!(ran.success(), "{command}");
+                }
+                None => drop(pty.types(&keys(deed))),
+            },
+        }
+    }
+    pty.ends()
 }
 
 impl Ran {
