@@ -23,6 +23,7 @@ mod lab;
 mod mcp;
 mod measure;
 mod planning;
+mod tui;
 
 use lab::Lab;
 
@@ -39,6 +40,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("box", |lab| measure::table(boxes::boxes(lab))),
     ("extensions", extensions::measure),
     ("mcp", mcp::mcp),
+    ("tui", tui::tui),
 ];
 
 fn main() {

@@ -2,4 +2,5 @@
 
 mod chat;
 mod hooks;
+mod load;
 mod screen;

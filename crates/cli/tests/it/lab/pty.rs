@@ -212,6 +212,13 @@ impl Pty {
         String::from_utf8_lossy(&self.seen.0.lock().unwrap().stream).replace("\r\n", "\n")
     }
 
+    /// The process of the program on the terminal.
+    pub(crate) fn process(&self) -> u32 {
+        let relay = self.relay.id();
+        let children = std::fs::read_to_string(format!("/proc/{relay}/task/{relay}/children")).unwrap();
+        children.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// Closes the terminal.
     pub(crate) fn hangs_up(&mut self) {
         self.order("h");
