@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
+use crate::spinner::Spinner;
 use crate::tui::screen::Screen;
 
 /// The two streams.
@@ -32,12 +33,20 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output::with(Asker::Lines)
+        Output::with(Asker::default())
     }
 
     /// For whoever is asked: lines for the terminal, or the panels.
     pub(crate) fn with(asker: Asker) -> Output {
         Output { silent: false, verbose: false, log: Log::default(), asker, lost: None }
+    }
+
+    /// Shows on the plain terminal what works, from now on.
+    pub(crate) fn use_spinner(&mut self) -> Spinner {
+        if let Asker::Lines(spinner) = &mut self.asker {
+            *spinner = Spinner::new();
+        }
+        self.asker.spinner()
     }
 
     /// Who is asked.
@@ -48,7 +57,7 @@ impl Output {
     /// The panels, where they are read instead of the streams.
     fn screen(&self) -> Option<&Screen> {
         match &self.asker {
-            Asker::Lines => None,
+            Asker::Lines(_) => None,
             Asker::Dialog(screen) => Some(screen),
         }
     }
@@ -118,7 +127,8 @@ impl Output {
             screen.show(text);
             return Ok(OK);
         }
-        written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
+        let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
+        written(self.asker.spinner().hidden(shown), OK)
     }
 
     /// Writes an answer byte for byte.
@@ -182,7 +192,7 @@ impl Output {
         match self.screen() {
             Some(screen) => screen.show(&format!("{}\n", one_line(text))),
             // There is nobody left to tell when standard error is closed.
-            None => drop(writeln!(io::stderr(), "ollm: {}", one_line(text))),
+            None => self.asker.spinner().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
         }
     }
 
@@ -193,7 +203,7 @@ impl Output {
         }
         match self.screen() {
             Some(screen) => screen.show(text),
-            None => drop(anstream::stderr().write_all(text.as_bytes())),
+            None => self.asker.spinner().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
         }
     }
 
