@@ -37,7 +37,8 @@ pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{
-    BOX_SOCKETS, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TelemetrySettings, TraceSettings,
+    BOX_SOCKETS, DownloadSettings, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings,
+    TelemetrySettings, TraceSettings,
 };
 pub use variables::mistyped_variables;
 
