@@ -41,7 +41,8 @@ pub use config::{
     BOX_SOCKETS, Config, DownloadSettings, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored,
     Item, KEYS, Key, Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting,
     TelemetrySettings, TraceSettings, change as change_config, check_target as check_config_target, configuration,
-    find_key, key_table, migrate as migrate_config, mistyped_variables, schema as config_schema,
+    find_key, forget_extension as forget_extension_settings, key_table, migrate as migrate_config, mistyped_variables,
+    schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{

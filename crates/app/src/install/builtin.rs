@@ -21,7 +21,7 @@ macro_rules! embedded {
     ($name:literal: $($file:literal),+ $(,)?) => {
         Embedded {
             name: $name,
-            files: &[$(($file, include_str!(concat!("../../../../examples/extensions/", $name, "/", $file)))),+],
+            files: &[$(($file, include_str!(concat!("../../extensions/", $name, "/", $file)))),+],
         }
     };
 }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn everything_in_the_folders_of_the_examples_is_embedded() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/extensions");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions");
         let folders = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
         let mut seen = BTreeSet::new();
         for folder in folders {

@@ -96,7 +96,7 @@ impl InstallRoot {
     pub(super) fn stage(&self, package: &Package) -> io::Result<PathBuf> {
         let staged = self.staged();
         remove(&staged)?;
-        DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(ASIDE))?;
+        self.make(ASIDE)?;
         (self.step)("write the package")?;
         package.write_to(&staged)?;
         Ok(staged)
@@ -150,6 +150,7 @@ impl InstallRoot {
 
     /// Removes the version before, if there is one.
     pub(super) fn forget_previous(&self, name: &str) -> io::Result<()> {
+        self.make(ASIDE)?;
         rename_if_there(&self.previous(name), &self.oldest())?;
         self.clear()
     }
@@ -161,10 +162,9 @@ impl InstallRoot {
         }
         // The note is last: what it explains is gone.
         remove(&self.note())?;
-        for folder in [ASIDE, PREVIOUS] {
-            // What is not empty stays.
-            let _ = fs::remove_dir(self.folder.join(folder));
-        }
+        remove(&self.folder.join(ASIDE))?;
+        // What is not empty stays.
+        let _ = fs::remove_dir(self.folder.join(PREVIOUS));
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl InstallRoot {
             if is_done {
                 self.keep_previous(&swap.name)?;
             } else if !self.previous(&swap.name).exists() {
-                self.make_previous()?;
+                self.make(PREVIOUS)?;
                 rename_if_there(&self.oldest(), &self.previous(&swap.name))?;
             }
         }
@@ -185,12 +185,12 @@ impl InstallRoot {
     /// After the exchange the folder aside is the version before.
     fn keep_previous(&self, name: &str) -> io::Result<()> {
         (self.step)("keep the version before")?;
-        self.make_previous()?;
+        self.make(PREVIOUS)?;
         rename_if_there(&self.staged(), &self.previous(name))
     }
 
-    fn make_previous(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(PREVIOUS))
+    fn make(&self, hidden: &str) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(hidden))
     }
 
     fn swap(&self) -> Option<Swap> {

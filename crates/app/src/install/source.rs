@@ -127,10 +127,8 @@ pub(super) fn check_address(url: &str) -> Result<(), String> {
     let Some((scheme, rest)) = url.split_once("://") else { return Err("is no address".to_owned()) };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if host.is_empty() {
-        return Err("names no host".to_owned());
-    }
     match scheme {
+        "https" | "http" if host.is_empty() => Err("names no host".to_owned()),
         "https" => Ok(()),
         "http" if is_own_machine(host) => Ok(()),
         "http" => Err("would be fetched without encryption; use https".to_owned()),

@@ -38,6 +38,7 @@ mod git_hook;
 mod groups;
 mod hosts;
 mod in_place;
+mod installing;
 mod invariants;
 mod joined;
 mod kept_files;
