@@ -7,6 +7,8 @@
 //!    "updatedAt": "2026-01-02T03:04:05Z"}]}
 //! ```
 
+use std::collections::BTreeMap;
+
 use semver::Version;
 use serde_json::{Map, Value, json};
 
@@ -105,6 +107,18 @@ impl Index {
         json!({"version": VERSION, "extensions": self.entries.iter().map(IndexEntry::to_json).collect::<Vec<_>>()})
     }
 
+    /// One entry for each name: its highest version that is no pre-release, else its highest pre-release.
+    pub fn latest(&self) -> impl Iterator<Item = &IndexEntry> {
+        let mut best: BTreeMap<&str, &IndexEntry> = BTreeMap::new();
+        for entry in &self.entries {
+            let known = best.entry(&entry.name).or_insert(entry);
+            if entry.order() > known.order() {
+                *known = entry;
+            }
+        }
+        best.into_values()
+    }
+
     /// The versions of a package, newest first.
     pub fn versions<'a>(&'a self, name: &str) -> Vec<&'a IndexEntry> {
         let mut found: Vec<&IndexEntry> = self.entries.iter().filter(|entry| entry.name == name).collect();
@@ -114,6 +128,11 @@ impl Index {
 }
 
 impl IndexEntry {
+    /// What decides which version of a name is offered.
+    pub fn order(&self) -> impl Ord + '_ {
+        (self.version.pre.is_empty(), &self.version)
+    }
+
     fn read(item: &Value) -> Result<IndexEntry, String> {
         let Value::Object(item) = item else { return Err("is no object".to_owned()) };
         let name = needed(item, "name")?;
@@ -249,5 +268,8 @@ mod tests {
         let index = Index::parse(list.to_string().as_bytes()).unwrap();
         let versions: Vec<String> = index.versions("a").iter().map(|one| one.version.to_string()).collect();
         assert_eq!(versions, ["1.10.0", "1.10.0-rc.1", "1.9.0"]);
+        let list = json!({"version": 1, "extensions": [entry("1.9.0"), entry("2.0.0-rc.1"), entry("1.10.0")]});
+        let index = Index::parse(list.to_string().as_bytes()).unwrap();
+        assert_eq!(index.latest().map(|one| one.version.to_string()).collect::<Vec<_>>(), ["1.10.0"]);
     }
 }

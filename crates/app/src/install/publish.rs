@@ -8,7 +8,8 @@ use ollm_package::{Index, IndexEntry, pack};
 use ollm_store::{digest_bytes, read_bounded, replace_through_links};
 use semver::Version;
 
-use super::{check_valid, folder, refused};
+use super::staging::check_valid;
+use super::{folder, refused};
 use crate::app::App;
 use crate::error::{AppError, ErrorKind};
 
@@ -46,7 +47,7 @@ pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -
                 let message = format!("{} {} is listed already with another content", entry.name, entry.version);
                 return Err(AppError::usage(message).hint("give it a higher version"));
             }
-            entry.updated_at = listed.updated_at.clone();
+            entry.updated_at.clone_from(&listed.updated_at);
             *listed = entry.clone();
         } else {
             entry.updated_at = Some(now.to_string());

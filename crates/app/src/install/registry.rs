@@ -1,5 +1,6 @@
 //! The indexes that extensions are searched in and installed from: fetched, kept for the next time, and usable without a network.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ollm_catalog::DownloadSettings;
@@ -97,12 +98,10 @@ impl Registry {
 
     /// What fits a query, best first, each name once with its highest version.
     pub fn search(&self, query: &str) -> Vec<Hit> {
-        let mut hits: Vec<(u32, Hit)> = Vec::new();
+        let (mut hits, mut seen) = (Vec::new(), HashSet::new());
         for LoadedIndex { address, index } in &self.indexes {
-            for entry in &index.entries {
-                let is_newest = index.versions(&entry.name).first() == Some(&entry);
-                let is_first = !hits.iter().any(|(_, hit)| hit.entry.name == entry.name);
-                if let Some(rank) = rank(query, entry).filter(|_| is_newest && is_first) {
+            for entry in index.latest().filter(|entry| seen.insert(entry.name.as_str())) {
+                if let Some(rank) = rank(query, entry) {
                     hits.push((rank, Hit { entry: entry.clone(), index: address.clone() }));
                 }
             }
@@ -119,10 +118,9 @@ impl Registry {
             (!versions.is_empty()).then_some((address, versions))
         });
         let (address, versions) = found.ok_or_else(|| self.unknown(name, context))?;
-        let release = || versions.iter().find(|entry| entry.version.pre.is_empty()).or(versions.first());
         let entry = match version {
             Some(version) => versions.iter().find(|entry| entry.version == *version),
-            None => release(),
+            None => versions.iter().max_by(|one, other| one.order().cmp(&other.order())),
         };
         let entry = entry.ok_or_else(|| {
             let there: Vec<String> = versions.iter().take(10).map(|entry| entry.version.to_string()).collect();

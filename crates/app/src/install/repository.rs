@@ -129,7 +129,7 @@ impl Repository<'_> {
         let name = |one: &Listed<'_>| format!("{} (a submodule)", String::from_utf8_lossy(one.path));
         let left: Vec<String> = submodules.map(name).collect();
         let objects: Vec<&Listed<'_>> = listed.iter().filter(|one| one.mode != "160000").collect();
-        let ids: String = objects.iter().map(|one| format!("{}\n", one.id)).collect();
+        let ids: String = objects.iter().flat_map(|one| [one.id, "\n"]).collect();
         let most = usize::try_from(bounds.bytes).unwrap_or(usize::MAX).saturating_add(ROOM);
         let contents = self.run(&["cat-file", "--batch", "--buffer"], ids.into_bytes(), most)?;
         let mut collector = Collector::new(bounds);

@@ -5,9 +5,9 @@
 //! there is nothing else to change. What a killed process left aside is cleared away before the next change; the only thing
 //! that has to be found out then is which folder is the version before ([`Swap`]).
 
-use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::INSTALL_RECORD;
@@ -106,9 +106,11 @@ impl InstallRoot {
     pub(super) fn complete(&self, record: &InstallRecord, manifest: Option<&Value>) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             (self.step)("complete the package")?;
+            // Whatever the process leaves open to others: what others can write does not run.
             let path = self.staged().join(name);
-            fs::write(&path, bytes)?;
-            File::open(path)?.sync_all()
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
+            file.write_all(bytes)?;
+            file.sync_all()
         };
         if let Some(manifest) = manifest {
             write("manifest.json", format!("{manifest:#}\n").as_bytes())?;

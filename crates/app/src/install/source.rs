@@ -177,9 +177,8 @@ fn named(text: &str) -> Option<Result<PackageSource, String>> {
     if text.contains('/') || check_extension_name(name).is_err() {
         return None;
     }
-    let version = match version.map(Version::parse).transpose() {
-        Ok(version) => version,
-        Err(_) => return Some(Err("has no version such as 1.2.0 after the `@`".to_owned())),
+    let Ok(version) = version.map(Version::parse).transpose() else {
+        return Some(Err("has no version such as 1.2.0 after the `@`".to_owned()));
     };
     Some(Ok(PackageSource::Named { name: name.to_owned(), version }))
 }

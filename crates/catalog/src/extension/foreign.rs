@@ -203,9 +203,8 @@ impl Reading<'_> {
         let Some(line) = entry.get_mut("action").and_then(|action| action.get_mut("command")) else { return };
         let Some(text) = line.as_str() else { return };
         let found = self.renamed(text, OF_HOOKS);
-        let named = self.form.roots.iter().filter(|name| is_variable(name));
-        let names: String = named.map(|name| format!("export {name}=\"${{{OF_HOOKS}}}\"; ")).collect();
-        *line = format!("{names}{found}").into();
+        let roots = self.form.roots.iter().filter(|name| is_variable(name));
+        *line = roots.rfold(found, |line, name| format!("export {name}=\"${{{OF_HOOKS}}}\"; {line}")).into();
     }
 
     /// A text in which the variables for the folder of the package have our name.

@@ -22,7 +22,7 @@ pub(super) fn skills_in(root: &Path, folder: &str) -> Vec<Found> {
     let files = files_below(root, folder, DEEPEST).into_iter().filter(|file| file.ends_with("/SKILL.md"));
     let skill = |file: String| {
         let stem = file.rsplit('/').nth(1).unwrap_or_default().to_owned();
-        (file.clone(), markdown(root, &file, &stem, &|prompt| Ok(prompt)))
+        (file.clone(), markdown(root, &file, &stem, &|prompt| Ok(prompt.to_owned())))
     };
     files.map(skill).collect()
 }
@@ -49,7 +49,7 @@ fn markdown(
     root: &Path,
     file: &str,
     stem: &str,
-    blanks: &dyn Fn(String) -> Result<String, String>,
+    blanks: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Value, String> {
     let text = read(root, file)?.unwrap_or_default();
     let (head, body) = front_matter(&text).map_or(("", text.as_str()), |(head, body)| {
@@ -58,7 +58,7 @@ fn markdown(
     let node = parse(head, Syntax::Yaml).unwrap_or(Node::Null);
     let root = Cursor::root(&node);
     let field = |key: &str| root.get(key).and_then(|at| at.node.as_text().map(str::to_owned));
-    skill(field("name").as_deref().unwrap_or(stem), field("description"), blanks(body.trim().to_owned())?)
+    skill(field("name").as_deref().unwrap_or(stem), field("description"), &blanks(body.trim())?)
 }
 
 /// A command of Gemini CLI.
@@ -71,11 +71,11 @@ fn table(root: &Path, file: &str, stem: &str) -> Result<Value, String> {
     if prompt.contains("!{") || prompt.contains("@{") {
         return Err("it runs commands or reads files while it is filled in".to_owned());
     }
-    skill(stem, field("description"), prompt)
+    skill(stem, field("description"), &prompt)
 }
 
 /// A prompt in which what the person typed is one blank.
-fn arguments(prompt: String) -> Result<String, String> {
+fn arguments(prompt: &str) -> Result<String, String> {
     if prompt.contains("!`") {
         return Err("it runs commands while it is filled in".to_owned());
     }
@@ -86,7 +86,7 @@ fn arguments(prompt: String) -> Result<String, String> {
     Ok(prompt.replace("$ARGUMENTS", "{{arguments}}"))
 }
 
-fn skill(name: &str, description: Option<String>, prompt: String) -> Result<Value, String> {
+fn skill(name: &str, description: Option<String>, prompt: &str) -> Result<Value, String> {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
     let name: String = name.chars().map(plain).take(LONGEST_NAME).collect();
     if !is_plain(&name) {

@@ -68,22 +68,26 @@ pub(super) fn settle(
     let digest = staged.digest;
     let done = staged.commit()?;
     tell_done(&done.name, &done.version, acceptance, output)?;
-    let app = App::load_as_is(context)?;
-    let extension = named(&done.name, &app)?;
-    if extension.root == done.folder {
-        approve(&done.name, digest, verified.as_deref(), acceptance, &app, output)?;
+    if let Value::Object(entry) = &mut entry {
+        entry.insert("changed".to_owned(), true.into());
     }
+    let app = App::load_as_is(context)?;
+    // Where no extension is loaded, or another one has its name, it waits; the plan has said so.
+    if !app.extensions.get(&done.name).is_some_and(|one| one.root == done.folder) {
+        return Ok(entry);
+    }
+    approve(&done.name, digest, verified.as_deref(), acceptance, &app, output)?;
     // An approval counts for who reads the approvals anew.
     let app = App::load_as_is(context)?;
     let extension = named(&done.name, &app)?;
     if let Some(why) = extension.error() {
         output.tell(&format!("`{}` is not loaded: {why}", done.name));
     }
-    let state = list::entry(extension, &approved(extension, &app));
-    for key in ["trust", "enabled", "path", "error"] {
-        entry[key] = state[key].clone();
+    let Value::Object(state) = list::entry(extension, &approved(extension, &app)) else { return Ok(entry) };
+    let now = state.into_iter().filter(|(key, _)| ["trust", "enabled", "path", "error"].contains(&key.as_str()));
+    if let Value::Object(entry) = &mut entry {
+        entry.extend(now);
     }
-    entry["changed"] = true.into();
     Ok(entry)
 }
 
@@ -144,16 +148,16 @@ fn approve(
     }
     if let Some(why) = verified {
         output.tell(&format!("`{name}` is verified: {why}"));
-        return record(extension, &whole, Uncovered::Refused, app, output);
-    }
-    match ask_person(extension, &whole, app, output) {
-        Ok(()) => record(extension, &whole, Uncovered::Refused, app, output),
+    } else if ask_person(extension, &whole, app, output).is_err() {
         // It stays installed, as was accepted before.
-        Err(_) => {
-            output.tell(&waits);
-            Ok(())
-        }
+        output.tell(&waits);
+        return Ok(());
     }
+    if let Err(failure) = record(extension, &whole, Uncovered::Refused, app, output) {
+        output.tell(&format!("it is installed, but {}", failure.message));
+        failure.hints.iter().for_each(|hint| output.tell(hint));
+    }
+    Ok(())
 }
 
 /// What would be installed, row by row: everything, or in an update what is different.

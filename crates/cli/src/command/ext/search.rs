@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mu
 
 fn entry(hit: &Hit, installed: Option<&str>) -> Value {
     let mut value = hit.entry.to_json();
-    value["index"] = json!(hit.index);
-    value["installed"] = json!(installed);
+    if let Value::Object(entry) = &mut value {
+        entry.extend([("index".to_owned(), json!(hit.index)), ("installed".to_owned(), json!(installed))]);
+    }
     value
 }

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mu
         }
         for name in chosen {
             // One that cannot be updated keeps no other from it.
-            match one(name, to.clone(), reach(*offline), *acceptance, context, output) {
+            match one(name, to.as_ref(), reach(*offline), *acceptance, context, output) {
                 Ok(entry) => entries.push(entry),
                 Err(failure) if chosen.len() > 1 => {
                     output.tell(&format!("`{name}` was not updated: {}", failure.message));
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mu
 
 fn one(
     name: &str,
-    to: Option<semver::Version>,
+    to: Option<&semver::Version>,
     reach: Reach,
     acceptance: Acceptance,
     context: &AppContext,

@@ -154,6 +154,32 @@ fn an_installed_extension_is_on_whatever_new_ones_are() {
 }
 
 #[test]
+fn what_is_installed_while_no_extension_is_loaded_is_there_afterwards() {
+    let lab = Lab::new();
+    let folder = package(&lab, "src", "1.0.0", &json!({}));
+    let source = folder.to_str().unwrap();
+    lab.write("home/.ollm/config.yaml", "extensions: {enabled: false}\n");
+    let ran = installed(&lab, &[source]);
+    assert!(ran.stderr.contains("extensions.enabled is false"), "{ran:?}");
+    lab.write("home/.ollm/config.yaml", "");
+    assert_eq!(version(&lab), "1.0.0");
+    lab.write("home/.ollm/config.yaml", "extensions: {directories: [/elsewhere]}\n");
+    refused(&lab, &["ext", "install", "git-guard", "--yes"], 3, "add it to extensions.directories");
+}
+
+#[test]
+fn what_is_installed_is_closed_to_others_whatever_the_process_leaves_open() {
+    let lab = Lab::new();
+    let folder = package(&lab, "src", "1.0.0", &json!({}));
+    let mut command = lab.program("/bin/sh");
+    let line = "umask 0; exec \"$0\" \"$@\"";
+    command.args(["-c", line, crate::lab::OLLM, "ext", "install", "--yes", folder.to_str().unwrap()]);
+    assert_eq!(finish(command, b"").code, 0);
+    approve(&lab);
+    assert_eq!(said(&lab).as_deref(), Some("1.0.0"));
+}
+
+#[test]
 fn uninstalling_leaves_nothing() {
     let lab = Lab::new().set("OLLM_KEYRING", "off");
     let settings = json!([
