@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use ollm_catalog::{Extension, check_extension_name, validate_extension};
 use ollm_protocol::Remedy;
 use ollm_store::{Digest, Switch, set_switches};
+use rustix::io::Errno;
 use semver::Version;
 
 use crate::app::App;
@@ -40,7 +41,7 @@ pub use source::PackageSource;
 pub use update::{UpdateOrder, pin_value, update_order};
 
 use obtain::obtain;
-use root::{InstallRoot, extensions_folder};
+use root::{InstallRoot, extensions_folder, previous_folder};
 use staging::{Laid, Parts, lay_aside};
 
 /// What to install.
@@ -48,7 +49,7 @@ use staging::{Laid, Parts, lay_aside};
 pub struct Order {
     /// Where it is.
     pub source: PackageSource,
-    /// The version it must have; only then may that be lower than what is installed.
+    /// The version it must have.
     pub to: Option<Version>,
     /// The digest that its archive must have.
     pub checksum: Option<Digest>,
@@ -56,6 +57,17 @@ pub struct Order {
     pub reach: Reach,
     /// The extension that is updated, if one is.
     pub updates: Option<String>,
+    /// Whether a lower version than what is installed is meant.
+    pub downgrade: Downgrade,
+}
+
+/// Whether a lower version than what is installed is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Downgrade {
+    /// Nobody named it.
+    Refused,
+    /// A person named the version, the commit or the digest.
+    Accepted,
 }
 
 /// An extension that we installed.
@@ -155,7 +167,7 @@ pub fn roll_back(name: &str, context: &AppContext) -> Result<Installed, AppError
 /// The version before of an extension, if it is kept.
 pub fn version_before(name: &str, context: &AppContext) -> Option<Installed> {
     check_extension_name(name).ok()?;
-    read_installed(name, &extensions_folder(context).join(".previous").join(name))
+    read_installed(name, &previous_folder(&extensions_folder(context), name))
 }
 
 /// Forgets what is kept of an extension beside its folder: its version before, and its pin.
@@ -191,8 +203,8 @@ impl Staged {
 
     fn not_placed(&self, error: &std::io::Error) -> AppError {
         let folder = self.root.place(&self.extension.name);
-        let cannot_exchange = matches!(error.raw_os_error(), Some(code) if
-            [rustix::io::Errno::INVAL, rustix::io::Errno::NOSYS, rustix::io::Errno::NOTSUP].iter().any(|one| one.raw_os_error() == code));
+        let unable = [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP].map(Errno::raw_os_error);
+        let cannot_exchange = error.raw_os_error().is_some_and(|code| unable.contains(&code));
         let failure = AppError::unwritten(&folder, error);
         if self.replaces.is_some() && cannot_exchange {
             let message = format!(

@@ -68,7 +68,7 @@ pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progres
 }
 
 fn plain(order: &Order, package: Package) -> Obtained {
-    let record = InstallRecord::new(order.source.clone(), &package);
+    let record = InstallRecord::new(order.source.clone());
     Obtained { package, record, notes: Vec::new(), expected: None, signer_known: false }
 }
 
@@ -107,7 +107,7 @@ fn named(
     }
     sign(&hit, &bytes, settings, &mut obtained)?;
     obtained.notes.extend(registry.notes);
-    obtained.record.index = Some(hit.index.clone());
+    obtained.record.index = Some(shown(&hit.index));
     obtained.expected = Some((hit.entry.name, hit.entry.version));
     Ok(obtained)
 }

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use ollm_catalog::INSTALL_RECORD;
-use ollm_store::{Digest, Hasher, read_bounded};
+use ollm_store::{Digest, read_bounded};
 use serde_json::{Value, json};
-
-use ollm_package::Package;
 
 use super::source::PackageSource;
 
@@ -18,8 +16,6 @@ const LARGEST_FILE: u64 = 256 << 10;
 pub struct InstallRecord {
     /// Where it came from.
     pub source: PackageSource,
-    /// The digest of its files as they came.
-    pub content: Digest,
     /// The digest of its archive, if it was one.
     pub checksum: Option<Digest>,
     /// The commit, if it came out of a repository.
@@ -35,11 +31,10 @@ pub struct InstallRecord {
 }
 
 impl InstallRecord {
-    /// A record of files that were not looked at any further.
-    pub(super) fn new(source: PackageSource, package: &Package) -> InstallRecord {
+    /// A record of which only the source is known.
+    pub(super) fn new(source: PackageSource) -> InstallRecord {
         InstallRecord {
             source,
-            content: content(package),
             checksum: None,
             commit: None,
             index: None,
@@ -62,17 +57,14 @@ impl InstallRecord {
 
     /// Whether a pin names exactly this.
     pub(super) fn is_pinned_by(&self, pin: &str, version: &str) -> bool {
-        let digests = [Some(self.content), self.checksum];
-        pin == version
-            || self.commit.as_deref() == Some(pin)
-            || digests.iter().flatten().any(|digest| digest.to_string() == pin)
+        let checksum = self.checksum.map(|digest| digest.to_string());
+        pin == version || [&self.commit, &checksum].into_iter().flatten().any(|known| known == pin)
     }
 
     fn to_json(&self) -> Value {
         json!({
             "version": VERSION,
             "source": self.source.to_json(),
-            "content": self.content.to_string(),
             "checksum": self.checksum.map(|digest| digest.to_string()),
             "commit": self.commit,
             "index": self.index,
@@ -90,7 +82,6 @@ impl InstallRecord {
         let left = value.get("left").and_then(Value::as_array).into_iter().flatten();
         Some(InstallRecord {
             source: PackageSource::from_json(value.get("source")?)?,
-            content: text("content")?.parse().ok()?,
             checksum: text("checksum").and_then(|digest| digest.parse().ok()),
             commit: text("commit"),
             index: text("index"),
@@ -101,42 +92,21 @@ impl InstallRecord {
     }
 }
 
-/// The digest of the files of a package.
-pub(super) fn content(package: &Package) -> Digest {
-    let hash = |hasher: Hasher, (path, file): (&str, &ollm_package::PackedFile)| {
-        let mode: &[u8] = if file.executable { b"x" } else { b"-" };
-        hasher.field("path", path.as_bytes()).field("mode", mode).field("bytes", &file.bytes)
-    };
-    package.files().fold(Hasher::new(), hash).finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_written_is_read_again() {
-        let package: Package = [("a", b"x".to_vec(), true)].into_iter().collect();
         let folder = tempfile::tempdir().unwrap();
         let source = PackageSource::Git { url: "https://e.org/x".to_owned(), reference: None };
         let record = InstallRecord {
-            checksum: Some(content(&package)),
+            checksum: Some(ollm_store::digest_bytes(b"x")),
             commit: Some("abc".to_owned()),
             left: vec!["agents".to_owned()],
-            ..InstallRecord::new(source, &package)
+            ..InstallRecord::new(source)
         };
         std::fs::write(folder.path().join(INSTALL_RECORD), record.to_bytes()).unwrap();
         assert_eq!(InstallRecord::read(folder.path()), Some(record));
-    }
-
-    #[test]
-    fn every_byte_path_and_mode_counts_for_the_content() {
-        let digest =
-            |path: &str, bytes: &[u8], executable| content(&[(path, bytes.to_vec(), executable)].into_iter().collect());
-        let all =
-            [digest("a", b"x", false), digest("b", b"x", false), digest("a", b"y", false), digest("a", b"x", true)];
-        for (at, one) in all.iter().enumerate() {
-            assert!(all.iter().skip(at + 1).all(|other| other != one));
-        }
     }
 }

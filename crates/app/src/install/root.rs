@@ -76,7 +76,7 @@ impl InstallRoot {
 
     /// Where its version before is, or would be.
     pub(super) fn previous(&self, name: &str) -> PathBuf {
-        self.folder.join(PREVIOUS).join(name)
+        previous_folder(&self.folder, name)
     }
 
     /// Where a new one is written.
@@ -214,6 +214,11 @@ impl InstallRoot {
 /// The folder of the user's extensions.
 pub(super) fn extensions_folder(context: &AppContext) -> PathBuf {
     context.places.home.join("extensions")
+}
+
+/// Where the version before of an extension is, or would be, in the folder of the user's extensions.
+pub(super) fn previous_folder(folder: &Path, name: &str) -> PathBuf {
+    folder.join(PREVIOUS).join(name)
 }
 
 fn rename(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {

@@ -49,6 +49,9 @@ impl PackageSource {
         if text.chars().any(char::is_control) {
             return Err(refused("has control characters"));
         }
+        if has_password(text) {
+            return Err(refused("has a password in it, which would be kept in a file"));
+        }
         let git = |url: &str| Ok(PackageSource::Git { url: url.to_owned(), reference: reference.map(str::to_owned) });
         if let Some(url) = text.strip_prefix("git+") {
             check_git(url).map_err(|why| refused(&why))?;
@@ -120,6 +123,12 @@ pub(super) fn shown(url: &str) -> String {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     format!("{scheme}://{host}{path}")
+}
+
+/// Whether an address has a password in it.
+fn has_password(url: &str) -> bool {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Why nothing is fetched from an address: only `https`, and `http` from this machine.
@@ -226,6 +235,7 @@ mod tests {
             "a@-oProxyCommand=x:y",
             "git@host:-x",
             "https:///x.zip",
+            "https://ann:secret@e.org/x.git",
             "https://e.org/\nx.zip",
             "./no-such-folder",
             "guard@latest",

@@ -11,9 +11,9 @@ use ollm_store::{Digest, TreeLimits, digest_tree};
 use semver::Version;
 
 use super::obtain::Obtained;
-use super::record::{self, InstallRecord};
+use super::record::InstallRecord;
 use super::root::{InstallRoot, extensions_folder};
-use super::{Installed, Order, read_installed, refused};
+use super::{Downgrade, Installed, Order, read_installed, refused};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::error::{AppError, ErrorKind};
@@ -38,7 +38,6 @@ pub(super) struct Parts {
 pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, app: &App) -> Result<Laid, AppError> {
     let Obtained { package, mut record, mut notes, expected, signer_known } = obtained;
     let package = rooted(package)?;
-    record.content = record::content(&package);
     let unwritten = |error: std::io::Error| {
         AppError::new(ErrorKind::Environment, format!("nothing was installed: the package cannot be written: {error}"))
     };
@@ -64,13 +63,14 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
     }
     check_folder(app)?;
     let replaces = replaced(order, &extension, root)?;
-    if let Some(installed) = replaces.as_ref().filter(|old| old.record == record) {
+    let digest = digest_tree(&staged, TreeLimits::default()).map_err(|error| refused(&error.to_string()))?;
+    let is_same = |old: &&Installed| digest_tree(&old.folder, TreeLimits::default()).is_ok_and(|old| old == digest);
+    if let Some(installed) = replaces.as_ref().filter(is_same) {
         return Ok(Laid::Current(Box::new(installed.clone())));
     }
     check_version(order, &extension, replaces.as_ref(), app.context())?;
     check_signer(&record, replaces.as_ref(), signer_known)?;
     notes.extend(surroundings(&extension, app));
-    let digest = digest_tree(&staged, TreeLimits::default()).map_err(|error| refused(&error.to_string()))?;
     let verified = verified(&record, &digest, app);
     Ok(Laid::New(Box::new(Parts { extension, record, replaces, digest, verified, notes })))
 }
@@ -142,7 +142,7 @@ fn check_version(
         return Err(refused(&format!("it has version {}, and {wanted} is wanted", extension.manifest.version)));
     }
     let before = replaces.and_then(|replaced| parse(&replaced.version));
-    if let (Some(version), Some(before), None) = (&version, &before, &order.to)
+    if let (Some(version), Some(before), Downgrade::Refused) = (&version, &before, order.downgrade)
         && version < before
     {
         let name = extension.name.clone();
@@ -168,7 +168,7 @@ fn check_signer(record: &InstallRecord, replaces: Option<&Installed>, signer_kno
 /// Why it needs no further approval.
 fn verified(record: &InstallRecord, digest: &Digest, app: &App) -> Option<String> {
     let pins = app.config.downloads().pins;
-    let digests = [Some(*digest), record.checksum, Some(record.content)];
+    let digests = [Some(*digest), record.checksum];
     let pinned = digests.iter().flatten().map(ToString::to_string).find(|digest| pins.contains(digest));
     let signed = record.signed_by.as_ref().map(|key| format!("signed by {key} (hooks.signatureKeys)"));
     signed.or_else(|| pinned.map(|digest| format!("{digest} is in hooks.pins")))

@@ -3,7 +3,7 @@
 use ollm_store::Digest;
 use semver::Version;
 
-use super::{Order, PackageSource, Reach, installed_as, not_ours, pins};
+use super::{Downgrade, Order, PackageSource, Reach, installed_as, not_ours, pins};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
@@ -22,12 +22,14 @@ pub fn update_order(
         checksum: None,
         reach,
         updates: Some(name.to_owned()),
+        downgrade: if to.is_some() { Downgrade::Accepted } else { Downgrade::Refused },
     };
     // Whoever names a version means it more than a pin does.
     if let Some(pin) = pin.filter(|_| to.is_none()) {
         if now.record.is_pinned_by(&pin, &now.version) {
             return Ok(UpdateOrder::Pinned(pin));
         }
+        order.downgrade = Downgrade::Accepted;
         match (Version::parse(&pin), pin.parse::<Digest>()) {
             (Ok(version), _) => order.to = Some(version),
             (_, Ok(digest)) => order.checksum = Some(digest),

@@ -59,7 +59,7 @@ impl Disk {
 fn change(root: &InstallRoot, version: &str) -> io::Result<()> {
     let package: Package = [("manifest.json", version.as_bytes().to_vec(), false)].into_iter().collect();
     root.stage(&package)?;
-    let record = InstallRecord::new(PackageSource::Folder("/x".into()), &package);
+    let record = InstallRecord::new(PackageSource::Folder("/x".into()));
     root.complete(&record, None)?;
     if root.place("guard").exists() { root.replace("guard") } else { root.install("guard") }
 }

@@ -1,9 +1,12 @@
 //! `ollm ext install`: gets an extension, shows what it brings, and puts exactly that in place.
 
-use ollm_app::install::{Order, PackageSource, Prepared, Reach, Staged, prepare};
+use std::path::{Path, PathBuf};
+
+use ollm_app::install::{Downgrade, Order, PackageSource, Prepared, Reach, Staged, prepare};
 use ollm_app::{App, AppContext, refuse_agents};
-use ollm_store::{Digest, escape_for_people, one_line};
-use ollm_trust::Row;
+use ollm_catalog::INSTALL_RECORD;
+use ollm_store::{Digest, Hasher, escape_for_people, one_line};
+use ollm_trust::{Row, files_in};
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -16,15 +19,22 @@ use crate::command::review::{Uncovered, row, show};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, is_terminal};
 
+/// Nothing larger is part of an extension.
+const LARGEST_FILE: u64 = 256 << 20;
+
 pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "install extensions")?;
     let InstallArguments { source, reference, to, checksum, offline, acceptance } = arguments;
+    let source = PackageSource::parse(source, reference.as_deref(), context)?;
+    let names_version = matches!(source, PackageSource::Named { version: Some(_), .. })
+        || [to, reference, checksum].into_iter().any(Option::is_some);
     let order = Order {
-        source: PackageSource::parse(source, reference.as_deref(), context)?,
+        source,
         to: to.as_deref().map(version).transpose()?,
         checksum: checksum.as_deref().map(digest).transpose()?,
         reach: reach(*offline),
         updates: None,
+        downgrade: if names_version { Downgrade::Accepted } else { Downgrade::Refused },
     };
     let app = App::load_as_is(context)?;
     let entry = match fetch(&order, &app, output)? {
@@ -173,6 +183,7 @@ fn plan(staged: &Staged, app: &App) -> Vec<Row> {
         Some(before) => rows.extend(additions(extension, before, &app.rules)),
         None => rows.extend(brings(extension).into_iter().filter(|(what, _)| !["extension", "folder"].contains(what))),
     }
+    rows.extend(staged.before().and_then(|before| changed_files(before, &extension.root)).map(|text| ("files", text)));
     let before = staged.replaces.as_ref().map(|replaced| replaced.record.source.to_string());
     let before = before.filter(|before| *before != record.source.to_string());
     rows.extend(before.map(|before| ("before", format!("it came from {before}"))));
@@ -180,6 +191,32 @@ fn plan(staged: &Staged, app: &App) -> Vec<Row> {
     rows.extend(staged.notes.iter().map(|note| ("note", note.clone())));
     rows.push(("digest", staged.digest.to_string()));
     rows
+}
+
+/// Which files are others than before, as many as a person reads.
+fn changed_files(before: &Path, now: &Path) -> Option<String> {
+    const MOST_NAMED: usize = 10;
+    let (old, new) = (files_in(before), files_in(now));
+    let is_record = |path: &&PathBuf| **path == *INSTALL_RECORD;
+    let same = |path: &Path| digest_file(&before.join(path)) == digest_file(&now.join(path));
+    let mut changed: Vec<String> = Vec::new();
+    for path in new.iter().filter(|path| !is_record(path)) {
+        match old.contains(path) {
+            false => changed.push(format!("{} added", path.display())),
+            true if !same(path) => changed.push(format!("{} changed", path.display())),
+            true => {}
+        }
+    }
+    let gone = old.iter().filter(|path| !is_record(path) && !new.contains(path));
+    changed.extend(gone.map(|path| format!("{} removed", path.display())));
+    let more = changed.len().saturating_sub(MOST_NAMED);
+    changed.truncate(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!changed.is_empty()).then(|| format!("{}{more}", changed.join(", ")))
+}
+
+fn digest_file(path: &Path) -> Option<Digest> {
+    Hasher::new().file("file", path, LARGEST_FILE).ok().map(Hasher::finish)
 }
 
 fn screen(plan: &[Row]) -> String {

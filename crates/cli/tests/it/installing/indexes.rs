@@ -70,6 +70,9 @@ fn a_team_publishes_and_others_search_install_and_update() {
     refused(lab, &["ext", "install", "guard@3.0.0", "--yes"], 64, "it has 1.1.0, 1.0.0");
     assert_eq!(lab.run(&["ext", "update", "guard", "--to", "1.0.0", "--yes"]).code, 0);
     assert_eq!((version(lab).as_str(), said(lab).as_deref()), ("1.0.0", Some("1.0.0")));
+    assert_eq!(lab.run(&["ext", "update", "--yes"]).code, 0);
+    installed(lab, &["guard@1.0.0"]);
+    assert_eq!(version(lab), "1.0.0");
 }
 
 #[test]

@@ -45,6 +45,17 @@ fn d12_a_lower_version_is_refused_unless_it_is_named() {
 }
 
 #[test]
+fn what_was_changed_by_hand_is_told_and_put_right() {
+    let lab = Lab::new();
+    let source = at_one(&lab);
+    lab.write("home/.ollm/extensions/guard/hooks/run.sh", "changed");
+    lab.write("home/.ollm/extensions/guard/more", "x");
+    let ran = installed(&lab, &[&source]);
+    assert!(ran.stderr.contains("files       hooks/run.sh changed, more removed"), "{ran:?}");
+    assert_eq!(said(&lab).as_deref(), Some("1.0.0"));
+}
+
+#[test]
 fn the_version_before_comes_back_and_goes_again() {
     let lab = Lab::new();
     at_one(&lab);
