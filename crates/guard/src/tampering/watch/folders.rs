@@ -58,7 +58,9 @@ impl Watch {
             self.single.iter().filter(|path| !path::has_hidden_part(path)).cloned().chain(below_home).collect()
         });
         let real = self.resolver.borrow_mut().look(folder).0;
-        path::has_hidden_part(folder) || path::has_hidden_part(&real) || visible.iter().any(|path| path::is_in_folder(&real, path))
+        path::has_hidden_part(folder)
+            || path::has_hidden_part(&real)
+            || visible.iter().any(|path| path::is_in_folder(&real, path))
     }
 
     /// Whether commands run in the root of a project and nowhere else.
