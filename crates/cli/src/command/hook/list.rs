@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, undeclared_line, unsent_events};
-use ollm_catalog::{Positions, Undeclared};
+use ollm_catalog::Undeclared;
 use ollm_protocol::Hook;
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::problem;
 use crate::remedy::COMMANDS;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let rows = show::states(app.hooks(), &app);
     context.tell_notices(output);
     for line in unsent_events(rows.iter().map(|(hook, _)| &**hook), context) {
