@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ollm_catalog::{PolicyFile, Positions};
-use ollm_protocol::{Commands, Hook};
+use ollm_protocol::{Code, Commands, Hook};
 use ollm_trust::Approver;
 
 use crate::app::{App, LoadOptions};
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::port::Person;
 use crate::trace;
 
@@ -107,7 +107,7 @@ impl AppBuilder {
         context.places.policy = self.policy;
         let mut app = App::load_with(&context, Positions::OnDemand, LoadOptions::short(&context))?;
         for hook in self.hooks {
-            let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());
+            let taken = |error: ollm_engine::DuplicateId| AppError::new(Code::AlreadyThere, error.to_string());
             app.engine.registry.register(hook).map_err(taken)?;
         }
         app.engine.trust.approver = self.approver;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use ollm_catalog::{Positions, Severity};
 use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
-use ollm_protocol::{Event, Flow, Hook, HookSpec, RateLimit, Source};
+use ollm_protocol::{Code, Event, Flow, Hook, HookSpec, RateLimit, Source};
 use ollm_store::plain_path;
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::trace::{HookRun, Record};
 
 /// The hooks that recorded events are passed through.
@@ -181,7 +181,7 @@ fn difference(id: &str, before: Option<&HookRun<'_>>, now: Option<&Report>, outc
 fn put_in_place(app: &mut App, path: &Path) -> Result<(), AppError> {
     let (hooks, problems) = ollm_catalog::load_named(path, app.rules.clone());
     if let Some(problem) = problems.iter().find(|problem| problem.severity != Severity::Warning) {
-        return Err(AppError::new(ErrorKind::Configuration, problem.to_string()));
+        return Err(AppError::from(problem));
     }
     let stays = |hook: &&Arc<Hook>| {
         matches!(hook.spec.source, Source::Builtin | Source::Policy) || hook.spec.extension.is_some()
@@ -190,7 +190,7 @@ fn put_in_place(app: &mut App, path: &Path) -> Result<(), AppError> {
     app.engine.registry.clear();
     for hook in kept.into_iter().chain(hooks) {
         if let Err(duplicate) = app.engine.registry.register(hook) {
-            return Err(AppError::new(ErrorKind::Configuration, format!("{}: {duplicate}", path.display())));
+            return Err(AppError::new(Code::Duplicate, format!("{}: {duplicate}", path.display())));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 use ollm_store::raw::read_regular;
 use ollm_store::{FileError, Redactor};
 
@@ -91,6 +91,7 @@ pub(crate) const HIDDEN: &str = "(hidden)";
 /// Something wrong with a node, before its position is known.
 #[derive(Debug)]
 pub(crate) struct Finding {
+    pub(crate) code: Code,
     pub(crate) severity: Severity,
     /// The node; the whole file without one.
     pub(crate) spot: Option<Spot>,
@@ -214,7 +215,10 @@ impl Document<'_> {
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if more > 0 {
             let message = format!("{more} more problems in this file are not shown");
-            problems.push(Problem { file: self.path.to_owned(), ..whole_file(Severity::Warning, self.path, message) });
+            problems.push(Problem {
+                file: self.path.to_owned(),
+                ..whole_file(Code::TooMuch, Severity::Warning, self.path, message)
+            });
         }
         problems
     }
@@ -223,6 +227,7 @@ impl Document<'_> {
         let redactor = Redactor::default();
         let hide = |text: String| redactor.redact_str(&text).into_owned();
         Problem {
+            code: finding.code,
             severity: finding.severity,
             file: self.path.to_owned(),
             line: at.line,
@@ -244,7 +249,7 @@ impl Document<'_> {
             column: at.column,
             help: broken.help.map(str::to_owned),
             snippet: Lines::new(&self.text).snippet(at),
-            ..whole_file(Severity::Error, self.path, broken.message)
+            ..whole_file(Code::InvalidSyntax, Severity::Error, self.path, broken.message)
         }
     }
 }
@@ -259,14 +264,14 @@ fn hide_lines(problems: &mut [Problem]) {
 }
 
 /// A problem with one line of a file.
-pub(crate) fn problem_at(path: &Path, text: &str, line: usize, message: String) -> Problem {
+pub(crate) fn problem_at(code: Code, path: &Path, text: &str, line: usize, message: String) -> Problem {
     let snippet = Lines::new(text).snippet(Position { line, column: 1 });
-    Problem { line, column: 1, snippet, ..whole_file(Severity::Error, path, message) }
+    Problem { line, column: 1, snippet, ..whole_file(code, Severity::Error, path, message) }
 }
 
 /// A problem with a file as a whole.
-pub(crate) fn whole_file(severity: Severity, path: &Path, message: String) -> Problem {
-    Problem::of_file(severity, path, message)
+pub(crate) fn whole_file(code: Code, severity: Severity, path: &Path, message: String) -> Problem {
+    Problem::of_file(code, severity, path, message)
 }
 
 fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
@@ -286,7 +291,10 @@ fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
         }
         other => (other.to_string(), "repair or remove it"),
     };
-    Box::new(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, path, message) })
+    Box::new(Problem {
+        help: Some(help.to_owned()),
+        ..whole_file(Code::UnreadableFile, Severity::Error, path, message)
+    })
 }
 
 fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
@@ -300,6 +308,6 @@ fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
         value,
         help: Some("save it as UTF-8".to_owned()),
         snippet: Lines::new(&String::from_utf8_lossy(error.as_bytes())).snippet(at),
-        ..whole_file(Severity::Error, path, "it is not UTF-8 text".to_owned())
+        ..whole_file(Code::UnreadableFile, Severity::Error, path, "it is not UTF-8 text".to_owned())
     })
 }

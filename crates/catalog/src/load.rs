@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{EventKind, Hook, Layer, Rules, Source};
+use ollm_protocol::{Code, EventKind, Hook, Layer, Rules, Source};
 use ollm_store::{check_owner, current_uid};
 use rustix::fs::Dir;
 
@@ -337,14 +337,15 @@ impl Loading {
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its hooks are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
-                self.problems.push(Problem { help, ..whole_file(Severity::Error, folder, message) });
+                self.problems
+                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, folder, message) });
                 return false;
             }
         };
         if names.len() > MOST_FILES {
             let message =
                 format!("it has more than {MOST_FILES} hook files; those after the first {MOST_FILES} are not loaded");
-            self.problems.push(whole_file(Severity::Error, folder, message));
+            self.problems.push(whole_file(Code::TooMuch, Severity::Error, folder, message));
         }
         // What the user keeps there is the user's own as everywhere else.
         let group = inner.filter(|_| owner.source == Source::Workspace);
@@ -356,7 +357,7 @@ impl Loading {
             let incoming = Incoming { path: &path, label: &label, folder, group, syntax, form: FileForm::Hooks };
             if !self.file(&incoming, owner) {
                 let message = "it is a link to nothing; nothing is loaded".to_owned();
-                self.problems.push(whole_file(Severity::Error, &path, message));
+                self.problems.push(whole_file(Code::UnreadableFile, Severity::Error, &path, message));
             }
         }
         true

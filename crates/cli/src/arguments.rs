@@ -9,11 +9,11 @@ use ollm_app::AppContext;
 use ollm_app::command_box::BoxPolicy;
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
-use ollm_protocol::Dialect;
 use ollm_protocol::dialect::{all, by_name};
+use ollm_protocol::{Code, Dialect};
 
 use crate::command::config::refused;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 pub(crate) mod agent;
@@ -162,6 +162,11 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print the JSON Schema of a file, of an event, or of an answer
     Schema(SchemaArguments),
+    /// Explain a command, or the code of an error
+    Help {
+        /// A command and its subcommands; or a code, such as C003; or `codes`, which lists them
+        words: Vec<String>,
+    },
     /// Print the manual page, or write the pages of all commands
     Man {
         /// Write one page for each command into this folder
@@ -441,7 +446,9 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    Failure { styled: Some(error.render().ansi().to_string()), ..Failure::new(Kind::Usage, message) }
+    let coded = format!("error[{}]:", Code::Usage);
+    let styled = error.render().ansi().to_string().replacen("error:", &coded, 1);
+    Failure { styled: Some(styled), ..Failure::new(Code::Usage, message) }
 }
 
 /// What to do with what is found.

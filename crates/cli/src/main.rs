@@ -6,6 +6,7 @@
 mod approver;
 mod arguments;
 mod ask;
+mod code;
 mod command;
 mod display;
 mod error;
@@ -29,6 +30,7 @@ use error::{Failure, Kind};
 use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
+use ollm_protocol::Code;
 use output::Output;
 
 ollm_process::program!(main_code);
@@ -106,7 +108,7 @@ fn context<'a>(
 ) -> Result<&'a AppContext, Failure> {
     let cwd = std::env::current_dir().or_else(|error| {
         told.filter(|told| told.is_absolute() && told.is_dir()).map(Path::to_path_buf).ok_or_else(|| {
-            Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
+            Failure::new(Code::NoFolder, format!("the current folder cannot be found: {error}"))
                 .hint("change into a folder that exists")
         })
     })?;

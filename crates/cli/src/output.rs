@@ -5,13 +5,16 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ollm_app::{AppContext, Notices};
-use ollm_protocol::Reply;
+use ollm_protocol::{Code, Reply};
 use ollm_store::{escape_for_json, escape_for_people, one_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
+use crate::timeline::{DIM, PLAIN};
+
+const RED: &str = "\x1b[1;31m";
 
 /// The two streams.
 #[derive(Debug)]
@@ -92,7 +95,7 @@ impl Output {
 
     /// Fails if a part of an answer that was written as it came was lost.
     pub(crate) fn is_whole(&self) -> Result<(), Failure> {
-        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
+        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Code::OutputLost, why)))
     }
 
     /// Whether nobody reads standard output any more.
@@ -162,10 +165,14 @@ impl Output {
             if failure.kind != Kind::Usage {
                 self.log.add("error", &failure.message);
             }
-            let _ = writeln!(io::stderr(), "ollm: {}", one_line(&failure.message));
+            let said = failure.code.map_or_else(|| "ollm".to_owned(), |code| format!("{RED}error[{code}]{PLAIN}"));
+            let _ = writeln!(anstream::stderr(), "{said}: {}", one_line(&failure.message));
         }
         for hint in &failure.hints {
             let _ = writeln!(io::stderr(), "  hint: {}", one_line(hint));
+        }
+        if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
+            let _ = writeln!(anstream::stderr(), "{DIM}  `ollm help {code}` explains it{PLAIN}");
         }
         failure.kind as u8
     }
@@ -246,6 +253,6 @@ fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {
         Ok(()) => Ok(code),
         // The reader went away; that is its own business.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-        Err(error) => Err(Failure::new(Kind::Environment, format!("cannot write the answer: {error}"))),
+        Err(error) => Err(Failure::new(Code::OutputLost, format!("cannot write the answer: {error}"))),
     }
 }

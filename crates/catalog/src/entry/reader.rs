@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ollm_protocol::hook::key::HOOK_KEYS;
-use ollm_protocol::nearest;
+use ollm_protocol::{Code, nearest};
 use serde_json::{Map, Value};
 
 use crate::file::Finding;
@@ -36,8 +36,9 @@ pub(crate) struct Reader<'a> {
 }
 
 /// A hook that is not there, and why.
-pub(crate) fn not_loaded(cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
+pub(crate) fn not_loaded(code: Code, cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
     Finding {
+        code,
         severity: Severity::Error,
         spot: Some(cursor.spot(Part::Value)),
         value: Some(cursor.node.shown()),
@@ -190,7 +191,7 @@ impl Reader<'_> {
         if value.is_none() {
             let key = at.key().unwrap_or_default();
             let message = format!("`{key}` must be {expected}, not {}; it is ignored", value::found(at.node, expected));
-            self.warn(at, Part::Value, message, None);
+            self.warn(Code::WrongValue, at, Part::Value, message, None);
         }
         value
     }
@@ -202,7 +203,7 @@ impl Reader<'_> {
             Reading::Converted(value) => {
                 let key = at.key().unwrap_or_default();
                 let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
-                self.warn(at, Part::Value, message, None);
+                self.warn(Code::WrongValue, at, Part::Value, message, None);
                 Some(value)
             }
             Reading::Wrong => None,
@@ -216,23 +217,24 @@ impl Reader<'_> {
             (_, true) => "`trusted` is ignored: the user's own hooks need no approval",
         };
         let help = if self.context.is_users_own() { "write \"enabled\": false to switch it off" } else { "remove it" };
-        self.warn(at, Part::Key, message.to_owned(), Some(help.to_owned()));
+        self.warn(Code::Ignored, at, Part::Key, message.to_owned(), Some(help.to_owned()));
     }
 
     pub(crate) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
         let help = if self.findings.len() < MANY { meant(key, known) } else { None };
-        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
+        self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 
     pub(crate) fn refuse(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
         self.sound = false;
-        self.findings.push(not_loaded(at, message, help));
+        self.findings.push(not_loaded(Code::WrongValue, at, message, help));
     }
 
-    pub(super) fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+    pub(super) fn warn(&mut self, code: Code, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         let value = Some(at.node.shown());
         self.findings.push(Finding {
+            code,
             severity: Severity::Warning,
             spot: Some(at.spot(part)),
             value,

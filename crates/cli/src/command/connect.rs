@@ -8,6 +8,7 @@ use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope
 use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
 use ollm_catalog::{Config, Positions};
 use ollm_engine::trace::iso;
+use ollm_protocol::Code;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::hook::columns;
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
 pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -57,7 +58,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
     connect::try_line(agent, scope, program, context).map_err(|why| {
-        Failure::new(Kind::Environment, format!("the line does not work: {why}"))
+        Failure::new(Code::LineFails, format!("the line does not work: {why}"))
             .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
     })?;
     let finds_nothing = now.links.iter().any(|it| it.scope == scope && matches!(it.state, LinkState::Moved(_)));
@@ -173,7 +174,7 @@ fn need_box(context: &AppContext) -> Result<(), Failure> {
     let made = CommandBox::by_policy(BoxPolicy::On, context, &Config::default());
     match made.status() {
         BoxStatus::Unavailable(reason) => {
-            Err(Failure::new(Kind::Environment, format!("there is no box on this machine: {reason}")))
+            Err(Failure::new(Code::NoBox, format!("there is no box on this machine: {reason}")))
         }
         _ => Ok(()),
     }
@@ -186,7 +187,7 @@ fn scope(project: bool) -> Scope {
 /// Our own program, which lines in settings name by its path.
 pub(super) fn own_program(context: &AppContext) -> Result<&Path, Failure> {
     let program = context.program.as_deref().filter(|program| program.is_file());
-    program.ok_or_else(|| Failure::new(Kind::Environment, "it cannot be found out where this program is"))
+    program.ok_or_else(|| Failure::new(Code::MissingProgram, "it cannot be found out where this program is"))
 }
 
 fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {

@@ -17,6 +17,7 @@ mod bad_files;
 mod boxes;
 mod bundled;
 mod calls;
+mod codes;
 mod config;
 mod connect;
 mod container;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ollm_app::{AppContext, extensions};
 use ollm_catalog::{Positions, Problem, Severity};
+use ollm_protocol::Code;
 use ollm_store::Switches;
 
 use super::{is_fatal, load, problem_entry, short};
@@ -44,6 +45,7 @@ fn misnamed(file: &Path) -> Option<Problem> {
     let names = ["config.yml", "config.json"];
     let found = names.iter().map(|name| file.with_file_name(name)).find(|file| file.exists())?;
     Some(Problem {
+        code: Code::Ignored,
         severity: Severity::Warning,
         file: found,
         line: 0,

@@ -1,7 +1,8 @@
 //! `ollm mcp list`: every server there is, without starting any.
 
+use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Servers};
-use ollm_app::{AppContext, ErrorKind};
+use ollm_protocol::CodeClass;
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
@@ -40,7 +41,7 @@ impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
     pub(super) fn resting(known: &'a DeclaredServer, servers: &Servers<'_>) -> Row<'a> {
         let bundled = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.as_ref());
-        let off = bundled.is_some_and(|(kind, _)| *kind == ErrorKind::Configuration);
+        let off = bundled.is_some_and(|(code, _)| code.class() == CodeClass::Configuration);
         let on = servers.settings.enabled && known.spec.enabled && !off;
         // Who switched a server off knows it; whose extension is off may not.
         let told = on || off || !servers.settings.enabled;

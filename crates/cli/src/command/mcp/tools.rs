@@ -54,7 +54,7 @@ fn gather<'a>(
     for known in chosen {
         if let Some(failure) = servers.refusal(known) {
             output.tell(&failure.message);
-            code = code.max(Kind::from(failure.kind) as u8);
+            code = code.max(Kind::from(failure.code.class()) as u8);
             continue;
         }
         match known.cached.as_ref().filter(|_| !refresh) {
