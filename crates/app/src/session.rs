@@ -107,7 +107,8 @@ pub fn load(context: &AppContext, visit: SessionKind, approver: Option<Box<dyn A
     let mut app = read(context, stay)?;
     app.tools(context);
     trace::listen(&mut app);
-    let (telemetry, troubles) = Telemetry::start(&app.config.telemetry(), &context.network);
+    let (telemetry, troubles) =
+        Telemetry::start(&app.config.telemetry(), &context.network, &|name| context.variable(name));
     app.telemetry = telemetry;
     app.troubles = troubles;
     // An agent may not approve hooks for itself, so it is not asked either.
