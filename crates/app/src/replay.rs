@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ollm_catalog::{Positions, Severity};
+use ollm_engine::trace::Payload;
 use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
 use ollm_protocol::{Code, Event, Flow, Hook, HookSpec, RateLimit, Source};
 use ollm_store::plain_path;
+use serde_json::Value;
 
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::error::AppError;
-use crate::trace::{HookRun, Record};
+use crate::trace::{self, HookRun, Record};
 
 /// The hooks that recorded events are passed through.
 pub struct Replay {
@@ -46,6 +48,9 @@ pub struct Difference {
     /// What comes of it now.
     pub now: String,
 }
+
+/// The texts of a verdict that are compared.
+const TEXTS: [&str; 2] = ["reason", "context"];
 
 impl Replay {
     /// The hooks there are now, or in place of those in files the hooks of this file or folder.
@@ -88,14 +93,50 @@ impl Replay {
     pub fn replay(&self, record: &Record) -> Replayed {
         match self.event(record) {
             Ok(event) => {
-                let hold = self.app.engine.children().hold_signals();
-                let outcome = self.app.dispatch(&event);
-                self.app.engine.children().kill_adopted();
-                drop(hold);
-                self.compare(record, &outcome)
+                let outcome = self.dispatch(&event);
+                match self.compare(record, &outcome) {
+                    Replayed::Same => self.compare_texts(record, &event, &outcome),
+                    other => other,
+                }
             }
             Err(why) => Replayed::Not(why),
         }
+    }
+
+    fn dispatch(&self, event: &Event) -> Outcome {
+        let hold = self.app.engine.children().hold_signals();
+        let outcome = self.app.dispatch(event);
+        self.app.engine.children().kill_adopted();
+        drop(hold);
+        outcome
+    }
+
+    /// Compares what hooks say where they decide the same. A text that differs from run to run says nothing about hooks.
+    fn compare_texts(&self, record: &Record, event: &Event, outcome: &Outcome) -> Replayed {
+        // The words of hooks that are not run are missing now.
+        if record.runs().any(|run| self.left_out.contains_key(run.id)) {
+            return Replayed::Same;
+        }
+        let differs = |key: &str, now: &Record| text(record, key).is_some_and(|then| Some(then) != text(now, key));
+        let any = |now: &Record| TEXTS.iter().any(|key| differs(key, now));
+        let Some(now) = self.recorded(event, outcome).filter(any) else { return Replayed::Same };
+        let Some(again) = self.recorded(event, &self.dispatch(event)) else { return Replayed::Same };
+        let steady = TEXTS.iter().filter(|key| text(&now, key) == text(&again, key));
+        let said = |value: Option<&str>| value.map_or_else(|| "nothing".to_owned(), |value| format!("\"{value}\""));
+        let differences: Vec<Difference> = steady
+            .filter(|key| differs(key, &now))
+            .map(|key| Difference {
+                hook: None,
+                before: format!("{key} {}", said(text(record, key).flatten())),
+                now: format!("{key} {}", said(text(&now, key).flatten())),
+            })
+            .collect();
+        if differences.is_empty() { Replayed::Same } else { Replayed::Different(differences) }
+    }
+
+    /// The record of what came now, cut and without secrets like the one then.
+    fn recorded(&self, event: &Event, outcome: &Outcome) -> Option<Record> {
+        Record::of_line(trace::line(&self.app, event, outcome, Payload::Whole, None).as_bytes())
     }
 
     fn event(&self, record: &Record) -> Result<Event, String> {
@@ -163,6 +204,15 @@ impl Replay {
         );
         (before != now).then_some(Difference { hook: None, before, now })
     }
+}
+
+/// A text of a verdict, if the record has one; older records have no context.
+fn text<'a>(record: &'a Record, key: &str) -> Option<Option<&'a str>> {
+    let verdict = record.value.get("verdict")?;
+    if key == "context" && verdict.get(key).is_none() {
+        return None;
+    }
+    Some(verdict.get(key).and_then(Value::as_str))
 }
 
 /// How one hook differs, if it does.
