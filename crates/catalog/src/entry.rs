@@ -166,7 +166,7 @@ impl Reader<'_> {
             }
             Some(action) => draft.spec.action = action,
             None if self.sound && !has_command => {
-                self.refuse(entry, "the hook has no `command`", Some("name the program to start".to_owned()));
+                self.lacks(entry, "the hook has no `command`", Some("name the program to start".to_owned()));
             }
             None => {}
         }

@@ -276,5 +276,5 @@ fn invalid(error: &Invalid, at: EntryLocation<'_>) -> Finding {
         _ => None,
     });
     let cursor = own.map(|(_, value)| value).or(deep).or(group).unwrap_or(*at.entry);
-    not_loaded(Code::WrongValue, &cursor, &error.to_string(), None)
+    not_loaded(error.code(), &cursor, &error.to_string(), None)
 }

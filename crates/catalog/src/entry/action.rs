@@ -93,7 +93,7 @@ impl Reader<'_> {
         let Some(written) = at.get("type") else {
             let fits = |kind: &&ActionType| kind.keys.iter().any(|row| row.required && at.get(row.name).is_some());
             let help = ActionType::of_files().find(fits).map(|kind| format!("add \"type\": \"{}\"", kind.name));
-            self.refuse(at, &format!("an action must have a `type`: one of {}", names.join(", ")), help);
+            self.lacks(at, &format!("an action must have a `type`: one of {}", names.join(", ")), help);
             return None;
         };
         let word = match written.node {

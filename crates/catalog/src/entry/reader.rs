@@ -226,6 +226,12 @@ impl Reader<'_> {
         self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 
+    /// Something without which the entry means nothing is missing.
+    pub(super) fn lacks(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
+        self.sound = false;
+        self.findings.push(not_loaded(Code::MissingKey, at, message, help));
+    }
+
     pub(crate) fn refuse(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
         self.sound = false;
         self.findings.push(not_loaded(Code::WrongValue, at, message, help));
