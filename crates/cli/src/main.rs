@@ -18,6 +18,7 @@ mod pager;
 mod person;
 mod problem;
 mod remedy;
+mod table;
 mod timeline;
 mod wrap;
 

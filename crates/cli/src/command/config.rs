@@ -30,7 +30,7 @@ mod validate;
 pub(super) fn run_command(command: ConfigCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
     match command {
-        ConfigCommand::Show { json } => show::run(context, json, output),
+        ConfigCommand::Show { section, json } => show::run(section.as_deref(), context, json, output),
         ConfigCommand::Get { key, json } => get::run(&key, context, json, output),
         ConfigCommand::Set { key, value, project } => set::set(&key, value.as_deref(), layer(project), context, output),
         ConfigCommand::Unset { key, project } => set::unset(&key, layer(project), context, output),

@@ -14,10 +14,10 @@ use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use serde_json::{Value, json};
 
-use super::hook::columns;
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
+use crate::table::table;
 
 pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let Some(name) = &arguments.agent else {
@@ -196,17 +196,17 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
         output.pretty_json(&all.iter().map(entry).collect())?;
     } else {
         context.tell_notices(output);
-        let head = ["AGENT", "NAME", "VERSION", "STATE", "LAST ASKED"].map(str::to_owned);
+        let head = ["AGENT", "STATE", "NAME", "VERSION", "LAST ASKED"];
         let body = all.iter().map(|status| {
             [
                 status.agent.name.to_owned(),
+                state(status),
                 status.agent.title.to_owned(),
                 version(status),
-                state(status),
                 status.fired.map_or_else(|| "never".to_owned(), ago),
             ]
         });
-        output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+        output.text(&table(head, body))?;
         for status in all.iter().filter(|status| !status.askers.is_empty()) {
             let asks = if status.asks() { "asks your hooks" } else { "is connected and has not asked yet" };
             output.tell(&format!("{} {asks}", status.agent.title));
@@ -269,7 +269,7 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
             .pretty_json(&json!({"id": agent.name, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
         return Ok(OK);
     }
-    let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"].map(str::to_owned);
+    let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"];
     let body = agent.events.iter().map(|event| {
         let can = possible(event);
         [
@@ -279,7 +279,7 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
             if can.is_empty() { "only look".to_owned() } else { can.join(", ") },
         ]
     });
-    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+    output.text(&table(head, body))?;
     output.tell(&format!("checked against: {}", agent.checked));
     Ok(OK)
 }

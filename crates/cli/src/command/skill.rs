@@ -17,10 +17,10 @@ use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
 use crate::ask::ask;
 use crate::command::ext::word;
-use crate::command::hook::columns;
 use crate::error::Failure;
 use crate::output::{Output, shown};
 use crate::problem;
+use crate::table::table;
 
 /// A skill and the extension that brings it.
 type Shelved<'a> = (&'a Extension, Skill);
@@ -67,12 +67,12 @@ pub(super) fn overview(app: &App, output: &mut Output) -> String {
     if skills.is_empty() {
         return "There are no skills.\n".to_owned();
     }
-    let head = ["SKILL", "PLACEHOLDERS", "TRUST", "DESCRIPTION"].map(str::to_owned);
+    let head = ["SKILL", "TRUST", "PLACEHOLDERS", "DESCRIPTION"];
     let body = skills.iter().map(|(extension, skill)| {
         let trust = word(standing(extension, app)).to_owned();
-        [id(extension, skill), skill.placeholders().join(", "), trust, skill.description.clone()]
+        [id(extension, skill), trust, skill.placeholders().join(", "), skill.description.clone()]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    table(head, body)
 }
 
 fn show(name: &str, app: &App, as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {

@@ -32,7 +32,10 @@ pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut
     };
     match command {
         TraceCommand::Last { blocked, shape } => last(*blocked, shape.format(), &kept, output),
-        TraceCommand::List { filters, number, shape } => list(filters, *number, shape, &kept, output),
+        TraceCommand::List { filters, number, long, shape } => {
+            let found = kept.newest(&wanted(filters)?, *number, output)?.unwrap_or_default();
+            list(&found, *long, shape, output)
+        }
         TraceCommand::Show { id, shape } => show(id, shape.format(), &kept, output),
         TraceCommand::Follow { filters, shape } => follow(filters, shape, &kept, output),
         TraceCommand::Stats { filters, json } => count(filters, *json, &kept, output),
@@ -134,18 +137,11 @@ fn last(blocked: bool, format: Option<Format>, kept: &Kept<'_>, output: &mut Out
     print(record, format.unwrap_or_else(|| kept.format()), output)
 }
 
-fn list(
-    filters: &TraceFilters,
-    number: usize,
-    shape: &TraceShape,
-    kept: &Kept<'_>,
-    output: &mut Output,
-) -> Result<u8, Failure> {
-    let found = kept.newest(&wanted(filters)?, number, output)?.unwrap_or_default();
+fn list(found: &[Record], long: bool, shape: &TraceShape, output: &mut Output) -> Result<u8, Failure> {
     match shape.format().unwrap_or(Format::Compact) {
-        Format::Json => output.json_text(&array(&found)),
+        Format::Json => output.json_text(&array(found)),
         Format::Compact if found.is_empty() => Ok(OK),
-        Format::Compact => output.text(&compact::table(&found)),
+        Format::Compact => output.text(&compact::table(found, long)),
         Format::Pretty => output.text(&found.iter().map(pretty::text).collect::<Vec<_>>().join("\n")),
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, context)).collect();
     if code == OK {
         let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
-        output.tell(&format!("nothing is wrong with the configuration ({checked})"));
+        output
+            .tell(&format!("nothing is wrong with the configuration ({checked}); `ollm hook validate` looks at hooks"));
     }
     Ok(code)
 }

@@ -5,10 +5,10 @@ use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_protocol::CodeClass;
 use serde_json::{Value, json};
 
-use super::super::hook::columns;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
+use crate::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
@@ -77,18 +77,18 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
     if rows.is_empty() {
         return "There are no servers. Add one, for instance:\n  ollm mcp add time -- uvx mcp-server-time\n".to_owned();
     }
-    let head = ["NAME", "TRANSPORT", "STATE", "TOOLS", "SOURCE", "TRUST", "PROBLEM"].map(str::to_owned);
+    let head = ["NAME", "STATE", "TRUST", "TOOLS", "TRANSPORT", "SOURCE", "PROBLEM"];
     let body = rows.iter().map(|row| {
         let spec = &row.known.spec;
         [
             spec.name.clone(),
-            row.transport.clone(),
             row.state.to_owned(),
-            row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
-            spec.source.name().to_owned(),
             row.known.trust().to_owned(),
+            row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
+            row.transport.clone(),
+            spec.source.name().to_owned(),
             row.error.as_deref().map(gist).unwrap_or_default().to_owned(),
         ]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    table::table(head, body)
 }

@@ -7,10 +7,10 @@ use ollm_protocol::Code;
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
-use super::super::hook::columns;
 use super::{report, unanswered, unanswered_json, with_server};
 use crate::error::{FINDING, Failure};
 use crate::output::Output;
+use crate::table;
 
 /// More of what is wrong with one answer is not told.
 const MOST_FAULTS: usize = 5;
@@ -102,7 +102,7 @@ impl Sort {
             Sort::Prompts => ["NAME", "ARGUMENTS", "TITLE", "DESCRIPTION"],
         };
         let rows = items.iter().map(|item| self.row(item));
-        columns(&std::iter::once(head.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
+        table::table(head, rows)
     }
 
     fn row(self, item: &Value) -> [String; 4] {
