@@ -4,6 +4,7 @@ use ollm_app::AppError;
 use ollm_catalog::SnippetError;
 use ollm_protocol::dialect::UnknownEvent;
 use ollm_protocol::{Code, CodeClass};
+use serde_json::{Value, json};
 
 /// Exit codes, as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,11 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The failure for programs.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"code": self.code.map(Code::id), "message": self.message, "hints": self.hints})
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {

@@ -18,6 +18,7 @@ mod pager;
 mod person;
 mod problem;
 mod remedy;
+mod spinner;
 mod table;
 mod timeline;
 mod wrap;
@@ -26,7 +27,7 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
 
-use arguments::Preamble;
+use arguments::Globals;
 use error::{Failure, Kind};
 use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
@@ -47,7 +48,7 @@ fn main_code() -> u8 {
         Kind::Usage => command::hook::misused(&arguments, failure, &mut output),
         _ => Err(failure),
     });
-    let code = done.unwrap_or_else(|failure| output.failure(&failure));
+    let code = output.finish(done);
     if let Some(context) = surroundings.get() {
         output.write_log(context);
     }
@@ -72,7 +73,8 @@ fn run(
             output,
         );
     }
-    let (Preamble { overrides, verbose }, rest) = arguments::preamble(arguments)?;
+    let (Globals { overrides, verbose }, rest) = arguments::globals(arguments)?;
+    let rest = rest.as_slice();
     if verbose {
         output.be_verbose();
     }
@@ -94,7 +96,7 @@ fn run(
             }
             command::welcome::run(context, output)
         }
-        _ => match arguments::parse(arguments, output)? {
+        _ => match arguments::parse(rest, output)? {
             Some(command) => command::run(command, context(surroundings, None, overrides)?, output),
             None => Ok(error::OK),
         },

@@ -101,7 +101,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::Elsewhere => (
             "The hook or server comes from another file, an extension, the policy of the machine or ollm itself.",
-            "ollm hook edit builtin:dangerous-commands --set timeout=1",
+            "ollm hook edit builtin:dangerous-commands timeout=1",
             "The message names the file. `ollm hook disable ID` switches a hook off without changing it.",
         ),
         Code::UnreadableFile => (

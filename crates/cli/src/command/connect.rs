@@ -57,6 +57,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
         (false, false) => format!("{title} is told already to ask ollm, by {by}"),
     })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
+    output.busy("trying the line with an event");
     connect::try_line(agent, scope, program, context).map_err(|why| {
         Failure::new(Code::LineFails, format!("the line does not work: {why}"))
             .hint(format!("`ollm disconnect {}` takes it out again", agent.name))

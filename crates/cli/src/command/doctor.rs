@@ -17,7 +17,9 @@ pub(super) fn run(
     context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
+    output.busy("looking over what is set up");
     let mut found = examine(context);
+    output.idle();
     let mut mended = Vec::new();
     if *fix {
         refuse_agents(context, "mend settings")?;

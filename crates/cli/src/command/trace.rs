@@ -207,6 +207,7 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
 }
 
 fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
     let counted = TraceStats::of(&found);
     let app = App::load(kept.context, Positions::OnDemand)?;
@@ -222,6 +223,7 @@ fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Ou
 }
 
 fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
     match format {
         ExportFormat::Json => output.json_text(&array(&found)),

@@ -36,6 +36,7 @@ mod faults;
 mod forms;
 mod gates;
 mod git_hook;
+mod globals;
 mod groups;
 mod hosts;
 mod in_place;

@@ -44,6 +44,7 @@ fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) ->
     match hooks.as_slice() {
         [hook] if !arguments.all => {
             let event = event(hook, arguments, context, output)?;
+            output.busy("running the hook");
             let outcome =
                 if arguments.in_box { stage.rehearse_in_box(hook, &event)? } else { stage.rehearse(hook, &event)? };
             exchange::show(hook, &event, &outcome, arguments.json, output)?;
