@@ -13,7 +13,6 @@ use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
 use ollm_protocol::{Code, Event, Flow, Hook, HookSpec, RateLimit, Source};
 use ollm_store::plain_path;
-use serde_json::Value;
 
 use crate::app::App;
 use crate::app_context::AppContext;
@@ -117,7 +116,7 @@ impl Replay {
         if record.runs().any(|run| self.left_out.contains_key(run.id)) {
             return Replayed::Same;
         }
-        let differs = |key: &str, now: &Record| text(record, key).is_some_and(|then| Some(then) != text(now, key));
+        let differs = |key: &str, now: &Record| has_text(record, key) && text(record, key) != text(now, key);
         let any = |now: &Record| TEXTS.iter().any(|key| differs(key, now));
         let Some(now) = self.recorded(event, outcome).filter(any) else { return Replayed::Same };
         let Some(again) = self.recorded(event, &self.dispatch(event)) else { return Replayed::Same };
@@ -127,8 +126,8 @@ impl Replay {
             .filter(|key| differs(key, &now))
             .map(|key| Difference {
                 hook: None,
-                before: format!("{key} {}", said(text(record, key).flatten())),
-                now: format!("{key} {}", said(text(&now, key).flatten())),
+                before: format!("{key} {}", said(text(record, key))),
+                now: format!("{key} {}", said(text(&now, key))),
             })
             .collect();
         if differences.is_empty() { Replayed::Same } else { Replayed::Different(differences) }
@@ -206,13 +205,14 @@ impl Replay {
     }
 }
 
-/// A text of a verdict, if the record has one; older records have no context.
-fn text<'a>(record: &'a Record, key: &str) -> Option<Option<&'a str>> {
-    let verdict = record.value.get("verdict")?;
-    if key == "context" && verdict.get(key).is_none() {
-        return None;
-    }
-    Some(verdict.get(key).and_then(Value::as_str))
+/// A text of a verdict.
+fn text<'a>(record: &'a Record, key: &str) -> Option<&'a str> {
+    record.value.get("verdict")?.get(key)?.as_str()
+}
+
+/// Whether the record would have the text; older ones have no context.
+fn has_text(record: &Record, key: &str) -> bool {
+    record.value.get("verdict").is_some_and(|verdict| verdict.get(key).is_some())
 }
 
 /// How one hook differs, if it does.

@@ -7,7 +7,7 @@ use ollm_store::raw::read_regular;
 use ollm_store::{FileError, Redactor};
 
 use crate::load::Stamp;
-use crate::node::{Node, Spot};
+use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::{Problem, Severity};
 
 mod json;
@@ -99,6 +99,20 @@ pub(crate) struct Finding {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
     pub(crate) remedy: Option<Remedy>,
+}
+
+impl Finding {
+    /// Something wrong with a part of a node, whose value is shown.
+    pub(crate) fn at(
+        code: Code,
+        severity: Severity,
+        at: &Cursor<'_>,
+        part: Part,
+        message: String,
+        help: Option<String>,
+    ) -> Finding {
+        Finding { code, severity, spot: Some(at.spot(part)), value: Some(at.node.shown()), message, help, remedy: None }
+    }
 }
 
 /// Why a text is not what its syntax demands.

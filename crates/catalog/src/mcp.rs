@@ -321,15 +321,7 @@ fn descend(
 fn strange_keys(root: &Cursor<'_>, keys: &[&str], findings: &mut Vec<Finding>) {
     let mut find = |code, severity, at: &Cursor<'_>, part, message: String, help: &str| {
         let help = Some(help.to_owned());
-        findings.push(Finding {
-            code,
-            severity,
-            spot: Some(at.spot(part)),
-            value: Some(at.node.shown()),
-            message,
-            help,
-            remedy: None,
-        });
+        findings.push(Finding::at(code, severity, at, part, message, help));
     };
     if !matches!(root.node, Node::Map(_)) {
         let message = format!("an object with `mcpServers` is needed, not {}", root.node.kind());

@@ -61,14 +61,14 @@ impl Reader {
                 let message = format!(
                     "this file has version {found}, and this program knows versions up to {VERSION}; none of its settings apply"
                 );
-                self.find(
+                self.findings.push(Finding::at(
                     Code::WrongForm,
                     self.guarded.min(Severity::Error),
                     &at,
                     Part::Value,
                     message,
                     Some("update ollm".to_owned()),
-                );
+                ));
                 false
             }
             _ => true,
@@ -84,7 +84,7 @@ impl Reader {
                 Some(name) => format!("`{name}` must be a map of settings, not {kind}; {then}"),
                 None => format!("a map of settings is needed, not {kind}; {then}"),
             };
-            self.find(Code::WrongValue, wrong, at, Part::Value, message, None);
+            self.findings.push(Finding::at(Code::WrongValue, wrong, at, Part::Value, message, None));
         }
         for (name, value) in at.entries() {
             let path: Vec<&str> = path.iter().copied().chain([name]).collect();
@@ -137,7 +137,7 @@ impl Reader {
         let name = path.last().copied().unwrap_or_default();
         if matches!(at.node, Node::Null) {
             let message = format!("`{name}` has no value; the default applies");
-            return self.find(Code::WrongValue, Severity::Warning, at, Part::Key, message, None);
+            return self.findings.push(Finding::at(Code::WrongValue, Severity::Warning, at, Part::Key, message, None));
         }
         let value = match leaf.kind {
             Kind::Server => self.server(at, name),
@@ -146,14 +146,14 @@ impl Reader {
         if let Some(value) = value {
             if let Some(why) = leaf.key.unhonoured.filter(|_| value != leaf.key.default_value()) {
                 let help = Some("remove it; nothing is as it promises".to_owned());
-                self.find(
+                self.findings.push(Finding::at(
                     Code::Ignored,
                     Severity::Error,
                     at,
                     Part::Value,
                     format!("`{name}` has no effect: {why}"),
                     help,
-                );
+                ));
             }
             let shown = (self.guarded != Severity::Fatal).then(|| at.node.shown());
             let (path, spot) = (path.join("."), at.spot(Part::Value));
@@ -172,7 +172,7 @@ impl Reader {
             Reading::Exact(value) => Some(value),
             Reading::Converted(value) => {
                 let message = format!("`{name}` should be {}, not {}; it is read as meant", expected(), at.node.kind());
-                self.find(Code::WrongValue, Severity::Warning, at, Part::Value, message, None);
+                self.findings.push(Finding::at(Code::WrongValue, Severity::Warning, at, Part::Value, message, None));
                 Some(value)
             }
             Reading::Wrong => {
@@ -181,7 +181,7 @@ impl Reader {
                     Severity::Error | Severity::Warning => "the default applies",
                 };
                 let message = format!("`{name}` must be {}; {then}", expected());
-                self.find(Code::WrongValue, wrong, at, Part::Value, message, None);
+                self.findings.push(Finding::at(Code::WrongValue, wrong, at, Part::Value, message, None));
                 None
             }
         }
@@ -204,7 +204,14 @@ impl Reader {
     fn unknown(&mut self, at: &Cursor<'_>, path: &[&str]) {
         let name = path.last().copied().unwrap_or_default();
         let help = near(path).map(|near| format!("did you mean `{near}`?"));
-        self.find(Code::UnknownKey, Severity::Warning, at, Part::Key, format!("unknown key `{name}` is ignored"), help);
+        self.findings.push(Finding::at(
+            Code::UnknownKey,
+            Severity::Warning,
+            at,
+            Part::Key,
+            format!("unknown key `{name}` is ignored"),
+            help,
+        ));
     }
 
     /// A word where any word may stand is worth a word only if it looks mistyped.
@@ -212,14 +219,14 @@ impl Reader {
         if let Some(near) = near(path) {
             let name = at.key().unwrap_or_default();
             let message = format!("unknown key `{name}` is handed on as it is");
-            self.find(
+            self.findings.push(Finding::at(
                 Code::UnknownKey,
                 Severity::Warning,
                 at,
                 Part::Key,
                 message,
                 Some(format!("did you mean `{near}`?")),
-            );
+            ));
         }
     }
 
@@ -246,19 +253,6 @@ impl Reader {
             });
         }
         self.said = kept;
-    }
-
-    fn find(
-        &mut self,
-        code: Code,
-        severity: Severity,
-        at: &Cursor<'_>,
-        part: Part,
-        message: String,
-        help: Option<String>,
-    ) {
-        let value = Some(at.node.shown());
-        self.findings.push(Finding { code, severity, spot: Some(at.spot(part)), value, message, help, remedy: None });
     }
 }
 

@@ -37,15 +37,8 @@ pub(crate) struct Reader<'a> {
 
 /// A hook that is not there, and why.
 pub(crate) fn not_loaded(code: Code, cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
-    Finding {
-        code,
-        severity: Severity::Error,
-        spot: Some(cursor.spot(Part::Value)),
-        value: Some(cursor.node.shown()),
-        message: format!("{message}; the hook is not loaded"),
-        help,
-        remedy: None,
-    }
+    let message = format!("{message}; the hook is not loaded");
+    Finding::at(code, Severity::Error, cursor, Part::Value, message, help)
 }
 
 /// The key that is meant: other words for it, and its spelling in snake case.
@@ -238,15 +231,6 @@ impl Reader<'_> {
     }
 
     pub(super) fn warn(&mut self, code: Code, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
-        let value = Some(at.node.shown());
-        self.findings.push(Finding {
-            code,
-            severity: Severity::Warning,
-            spot: Some(at.spot(part)),
-            value,
-            message,
-            help,
-            remedy: None,
-        });
+        self.findings.push(Finding::at(code, Severity::Warning, at, part, message, help));
     }
 }

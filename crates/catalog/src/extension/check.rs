@@ -19,12 +19,19 @@ pub(super) struct Check<'a> {
 impl Check<'_> {
     /// Something that keeps the extension from being loaded.
     pub(super) fn refuse(&mut self, at: &Cursor<'_>, message: impl Into<String>, help: Option<&str>) {
-        self.find(Code::WrongValue, Severity::Error, at, Part::Value, message.into(), help.map(str::to_owned));
+        self.findings.push(Finding::at(
+            Code::WrongValue,
+            Severity::Error,
+            at,
+            Part::Value,
+            message.into(),
+            help.map(str::to_owned),
+        ));
     }
 
     /// Something that is not as written, but does no harm.
     pub(super) fn warn(&mut self, code: Code, at: &Cursor<'_>, message: impl Into<String>, help: Option<String>) {
-        self.find(code, Severity::Warning, at, Part::Key, message.into(), help);
+        self.findings.push(Finding::at(code, Severity::Warning, at, Part::Key, message.into(), help));
     }
 
     /// A key nobody knows.
@@ -107,27 +114,14 @@ impl Check<'_> {
     /// A key that has to be there.
     pub(super) fn demand(&mut self, at: &Cursor<'_>, what: &str, key: &str) {
         if !at.get(key).is_some_and(|value| !matches!(value.node, Node::Null)) {
-            self.find(
+            self.findings.push(Finding::at(
                 Code::MissingKey,
                 Severity::Error,
                 at,
                 Part::Value,
                 format!("the {what} has no `{key}`"),
                 Some(format!("add `{key}`")),
-            );
+            ));
         }
-    }
-
-    fn find(
-        &mut self,
-        code: Code,
-        severity: Severity,
-        at: &Cursor<'_>,
-        part: Part,
-        message: String,
-        help: Option<String>,
-    ) {
-        let value = Some(at.node.shown());
-        self.findings.push(Finding { code, severity, spot: Some(at.spot(part)), value, message, help, remedy: None });
     }
 }

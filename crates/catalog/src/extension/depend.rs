@@ -128,24 +128,12 @@ fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fau
     if dependency.accepts_release_of(version) {
         let message = format!("it needs `{name}` {range}, but version {version} is there, which is a pre-release");
         let help = format!("a pre-release must be named in the range, such as \">={version}\"");
-        return Some(Fault {
-            code: Code::MissingDependency,
-            at: Field::Range(name.clone()),
-            message,
-            help: Some(help),
-            remedy: None,
-        });
+        return Some(Fault { at: Field::Range(name.clone()), help: Some(help), ..needed(message) });
     }
     if !dependency.accepts(version) {
         let message = format!("it needs `{name}` {range}, but version {version} is there");
         let help = "update one of the two".to_owned();
-        return Some(Fault {
-            code: Code::MissingDependency,
-            at: Field::Range(name.clone()),
-            message,
-            help: Some(help),
-            remedy: None,
-        });
+        return Some(Fault { at: Field::Range(name.clone()), help: Some(help), ..needed(message) });
     }
     if layer == Layer::User && found.layer == Layer::Workspace {
         let message = format!("it needs `{name}`, which only this project has");

@@ -24,19 +24,23 @@ pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut
     }
     let understood = written::each(root, agent, &file, &mut |at, found| match found {
         Ok(hook) => take_hook(hook, at, intake),
-        Err(why) => intake.findings.push(finding(
+        Err(why) => intake.findings.push(Finding::at(
             Code::NotLoaded,
             Severity::Warning,
             at,
+            Part::Value,
             format!("the hook {why}; it is left out"),
+            None,
         )),
     });
     if let Err(why) = understood {
-        intake.findings.push(finding(
+        intake.findings.push(Finding::at(
             Code::WrongForm,
             Severity::Error,
             root,
+            Part::Value,
             format!("{why}; none of its hooks is loaded"),
+            None,
         ));
     }
 }
@@ -51,9 +55,4 @@ fn take_hook(WrittenHook { event, entry }: WrittenHook, at: &Cursor<'_>, intake:
     for finding in intake.findings.iter_mut().skip(findings) {
         finding.spot = Some(at.spot(Part::Value));
     }
-}
-
-fn finding(code: Code, severity: Severity, at: &Cursor<'_>, message: String) -> Finding {
-    let (spot, value) = (Some(at.spot(Part::Value)), Some(at.node.shown()));
-    Finding { code, severity, spot, value, message, help: None, remedy: None }
 }

@@ -39,7 +39,8 @@ pub(crate) fn read(
     let mut read: (Vec<ServerSpec>, Vec<Spot>) = Default::default();
     if !matches!(servers.node, Node::Map(_) | Node::Null) {
         let message = format!("servers must be a map from names to declarations, not {}", servers.node.kind());
-        findings.push(finding(Code::WrongForm, Severity::Error, servers, Part::Value, message, None));
+        let found = Finding::at(Code::WrongForm, Severity::Error, servers, Part::Value, message, None);
+        findings.push(discreet(found, servers));
     }
     for (name, at) in servers.entries() {
         let mut reader = Reader { context, findings, sound: true };
@@ -61,18 +62,11 @@ pub(crate) fn is_sound(name: &str, at: &Cursor<'_>, source: Source, findings: &m
     reader.server(name, at).is_some() && reader.sound
 }
 
-fn finding(
-    code: Code,
-    severity: Severity,
-    at: &Cursor<'_>,
-    part: Part,
-    message: String,
-    help: Option<String>,
-) -> Finding {
-    // Below these keys stand secrets as often as not.
-    let secret = at.spot(part).field.split('.').any(is_secret);
-    let value = (!secret).then(|| shown(at));
-    Finding { code, severity, spot: Some(at.spot(part)), value, message, help, remedy: None }
+/// A finding without the value where that may be a secret, which it is below some keys as often as not.
+fn discreet(finding: Finding, at: &Cursor<'_>) -> Finding {
+    let is_below = |spot: &Spot| spot.field.split('.').any(is_secret);
+    let value = (!finding.spot.as_ref().is_some_and(is_below)).then(|| shown(at));
+    Finding { value, ..finding }
 }
 
 /// A value without what a declaration keeps secret.
@@ -280,10 +274,12 @@ impl Reader<'_> {
     fn refuse(&mut self, at: &Cursor<'_>, part: Part, message: &str, help: Option<String>) {
         self.sound = false;
         let message = format!("{message}; the server is not loaded");
-        self.findings.push(finding(Code::WrongValue, Severity::Error, at, part, message, help));
+        let found = Finding::at(Code::WrongValue, Severity::Error, at, part, message, help);
+        self.findings.push(discreet(found, at));
     }
 
     fn warn(&mut self, code: Code, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
-        self.findings.push(finding(code, Severity::Warning, at, part, message, help));
+        let found = Finding::at(code, Severity::Warning, at, part, message, help);
+        self.findings.push(discreet(found, at));
     }
 }

@@ -1,5 +1,6 @@
 //! Stable codes: every error has one, `ollm help` explains each, and the page of the documentation says the same.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,7 @@ fn the_page_of_codes_is_up_to_date() {
         let (example, rest) = rest.split_once("\n\nWhat to do:").unwrap();
         let example: String = example.lines().map(|line| line.strip_prefix("  ").unwrap().to_owned() + "\n").collect();
         let (mend, _) = rest.trim().split_once("\n\n").unwrap();
-        page += &format!("\n## {title}\n\n{}\n\n```text\n{example}```\n\nWhat to do: {mend}\n", why.trim());
+        let _ = write!(page, "\n## {title}\n\n{}\n\n```text\n{example}```\n\nWhat to do: {mend}\n", why.trim());
     }
     generated(&root().join("docs/errors.md"), &page, "codes");
 }
@@ -128,7 +129,7 @@ fn an_error_begins_with_its_code() {
 #[test]
 fn a_problem_has_its_code_for_people_and_for_programs() {
     let lab = Lab::new();
-    lab.user("odd.json", &hook_file("before_tool", "odd", r#", "tiemout": 5"#));
+    lab.user("odd.json", hook_file("before_tool", "odd", r#", "tiemout": 5"#));
     let shown = lab.run(&["hook", "validate"]);
     assert!(shown.stderr.contains("warning[C003]: unknown key `tiemout`"), "{shown:?}");
     let told = lab.run(&["hook", "validate", "--json"]).answer();
