@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_catalog::{Positions, configuration};
+use ollm_catalog::configuration;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::AGENTS;
 
@@ -67,7 +67,7 @@ fn refuse_digest(digest: Option<&str>, context: &AppContext) -> Result<(), AppEr
         return Ok(());
     }
     let variable = |name: &str| context.variable(name);
-    let (config, _) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+    let (config, _) = configuration(&context.places, &variable, &context.overrides);
     let Some(setting) = config.get("hooks.approveByDigest").filter(|setting| setting.value == false) else {
         return Ok(());
     };

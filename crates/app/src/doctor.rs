@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ollm_catalog::{Moment, Positions, Problem, Severity, is_snapshot_current};
+use ollm_catalog::{Moment, Problem, Severity, is_snapshot_current};
 use ollm_protocol::{Code, EventKind, Hook, Remedy, Source};
 
 use crate::app::App;
@@ -176,7 +176,7 @@ impl Examination {
 pub fn examine(context: &AppContext) -> Examination {
     let mut found = Examination::default();
     process(context, &mut found);
-    match App::load(context, Positions::Always) {
+    match App::load(context) {
         Ok(app) => {
             files(&app, &mut found);
             guards(&app, &mut found);

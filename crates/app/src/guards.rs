@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Config, GUARDS, Positions, Severity, configuration};
+use ollm_catalog::{Config, GUARDS, Severity, configuration};
 use ollm_engine::{Reason, Skip};
 use ollm_guard::{Guards, Shelter};
 use ollm_protocol::{
@@ -47,8 +47,7 @@ pub(crate) fn refusing_guard(event: &Event, context: &AppContext, shared: &Arc<G
     // Only a refusal needs to know whether its guard is on.
     refusing.peek()?;
     let places = context.places.users_own();
-    let (config, problems) =
-        configuration(&places, &|name| context.variable(name), &context.overrides, Positions::OnDemand);
+    let (config, problems) = configuration(&places, &|name| context.variable(name), &context.overrides);
     // A configuration that cannot be relied on is told by the one who loads everything.
     if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return None;

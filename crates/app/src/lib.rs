@@ -20,6 +20,7 @@ mod complete;
 pub mod connect;
 pub mod control;
 pub mod dev;
+pub mod dispatch;
 pub mod doctor;
 mod error;
 mod forecast;

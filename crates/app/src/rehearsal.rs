@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_catalog::{Extension, Positions};
+use ollm_catalog::Extension;
 use ollm_engine::bus::Filter;
 use ollm_engine::{Outcome, Reason, Skip};
 use ollm_protocol::dialect::OLLM;
@@ -39,7 +39,7 @@ pub struct CaseResult {
 impl Rehearsal {
     /// Loads everything; nothing runs yet.
     pub fn new(context: &AppContext) -> Result<Rehearsal, AppError> {
-        let app = App::load(context, Positions::OnDemand)?;
+        let app = App::load(context)?;
         // What hooks say is kept only while somebody listens.
         app.engine.bus.subscribe(Filter::all(), 0, |_| ());
         Ok(Rehearsal { app })

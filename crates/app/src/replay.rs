@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_catalog::{Positions, Severity};
+use ollm_catalog::Severity;
 use ollm_engine::trace::Payload;
 use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
@@ -54,7 +54,7 @@ const TEXTS: [&str; 2] = ["reason", "context"];
 impl Replay {
     /// The hooks there are now, or in place of those in files the hooks of this file or folder.
     pub fn new(context: &AppContext, hooks: Option<&Path>) -> Result<Replay, AppError> {
-        let mut app = App::load(context, Positions::OnDemand)?;
+        let mut app = App::load(context)?;
         if let Some(path) = hooks {
             put_in_place(&mut app, &plain_path(&context.cwd.join(path)))?;
         }

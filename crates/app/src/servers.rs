@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
+    Address, McpSettings, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
 };
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Endpoint, Labels, Offers, ReadyServer, ServerMemory};
@@ -99,7 +99,7 @@ impl<'w> Servers<'w> {
     /// Reads everything; a security setting that cannot be read stops us here.
     pub fn load(context: &'w AppContext) -> Result<Servers<'w>, AppError> {
         let env = |name: &str| context.variable(name);
-        let (config, mut general) = configuration(&context.places, &env, &context.overrides, Positions::Always);
+        let (config, mut general) = configuration(&context.places, &env, &context.overrides);
         if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(AppError::from(fatal).hint("correct the value or remove it"));
         }

@@ -9,7 +9,7 @@ use ollm_agent::{
     Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
     StartError, ToolSource, Transcript, TranscriptError, UserData, session_id,
 };
-use ollm_catalog::{Config, Positions};
+use ollm_catalog::Config;
 use ollm_protocol::{Code, Remedy};
 use ollm_store::{Redactor, looks_secret};
 use ollm_trust::Approver;
@@ -124,7 +124,7 @@ pub fn load_again(context: &AppContext, previous: &App) -> Result<App, AppError>
 }
 
 fn read(context: &AppContext, stay: LoadOptions<'_>) -> Result<App, AppError> {
-    let mut app = App::load_with(context, Positions::OnDemand, stay)?;
+    let mut app = App::load_with(context, stay)?;
     // Whoever reads all declarations of servers tells what is wrong with them.
     app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     Ok(app)

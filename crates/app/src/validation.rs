@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_catalog::{Positions, Problem, Severity};
+use ollm_catalog::{Problem, Severity};
 use ollm_protocol::{Code, Hook, Source};
 use ollm_store::plain_path;
 
@@ -24,7 +24,7 @@ pub struct Validation {
 
 /// Looks over all hook files there are, or over one file or folder of them; nothing runs, and nobody must have approved it.
 pub fn validate_hooks(file: Option<&Path>, context: &AppContext) -> Result<Validation, AppError> {
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let (hooks, mut problems) = match file {
         Some(file) => {
             let (hooks, problems) = ollm_catalog::load_named(&plain_path(&context.cwd.join(file)), app.rules.clone());

@@ -7,7 +7,7 @@ use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::{ActionSpec, Code, Hook, HookSpec, Layer, Remedy, Rules, Source, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
-use crate::file::Finding;
+use crate::file::{Document, Finding};
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::path::Walked;
 use crate::problem::Severity;
@@ -99,8 +99,8 @@ pub(crate) struct HookCollector<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) ids: &'a mut Ids,
     pub(crate) hooks: Vec<Hook>,
-    /// Where each hook stands, if that is wanted.
-    pub(crate) spots: Option<Vec<Spot>>,
+    /// Where each hook stands.
+    pub(crate) spots: Vec<Spot>,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -117,6 +117,21 @@ pub(crate) struct EntryLocation<'a> {
     pub(crate) event: &'a str,
     pub(crate) group: Option<&'a Cursor<'a>>,
     pub(crate) entry: &'a Cursor<'a>,
+}
+
+impl<'a> HookCollector<'a> {
+    pub(crate) fn new(context: &'a Context<'a>, ids: &'a mut Ids) -> HookCollector<'a> {
+        HookCollector { context, ids, hooks: Vec::new(), spots: Vec::new(), findings: Vec::new() }
+    }
+
+    /// The hooks, each with its place in the document, and what is wrong with others.
+    pub(crate) fn located(mut self, document: &Document<'_>) -> (Vec<Hook>, Vec<Finding>) {
+        for (hook, spot) in self.hooks.iter_mut().zip(&self.spots) {
+            let at = document.locate(spot);
+            (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
+        }
+        (self.hooks, self.findings)
+    }
 }
 
 impl HookCollector<'_> {
@@ -162,9 +177,7 @@ impl HookCollector<'_> {
             field => format!("{field} in {}", self.context.path.display()),
         });
         self.ids.taken.insert(hook.spec.own_id().to_owned(), place);
-        if let Some(spots) = &mut self.spots {
-            spots.push(at.entry.spot(Part::Value));
-        }
+        self.spots.push(at.entry.spot(Part::Value));
         self.hooks.push(hook);
         Ok(())
     }

@@ -269,7 +269,8 @@ impl Loading {
         }
         let context = Context { file: path, source, extension: None, folder: None };
         let (mut servers, spots) = descend(&root, keys, &context, &mut findings);
-        for (server, at) in servers.iter_mut().zip(document.locate(spots.iter())) {
+        for (server, spot) in servers.iter_mut().zip(&spots) {
+            let at = document.locate(spot);
             (server.origin.line, server.origin.column) = (at.line, at.column);
         }
         let mut problems = document.problems(findings);

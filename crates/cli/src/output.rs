@@ -253,6 +253,10 @@ impl Notices for Output {
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
     }
+
+    fn wants_details(&self) -> bool {
+        self.is_verbose()
+    }
 }
 
 /// How far something long is, on a terminal; elsewhere nothing is drawn.

@@ -56,6 +56,10 @@ impl Guards {
 
     fn scripts(&self, event: &Event, here: &Path) -> Arc<[Script]> {
         let call = ["tool_name", "args"].map(|field| event.data.get(field));
+        // Of a call without a name all fields count.
+        if call.first().is_none_or(Option::is_none) {
+            return call::scripts(event, here, self.shelter.home.as_deref()).into();
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seen) = last.as_ref()
             && seen.kind == event.kind

@@ -439,7 +439,6 @@ pub(super) mod by_path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Node;
     use crate::value::Reading;
 
     #[test]
@@ -453,7 +452,7 @@ mod tests {
     #[test]
     fn every_default_is_a_value_its_kind_allows() {
         for key in KEYS.iter().filter(|key| key.default != "null") {
-            let node: Node = serde_json::from_str(key.default).unwrap();
+            let node = crate::file::parse(key.default, crate::file::Syntax::Json).unwrap();
             assert_eq!(key.kind.read(&node), Reading::Exact(key.default_value()), "{}", key.path);
         }
     }

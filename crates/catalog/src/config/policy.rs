@@ -14,7 +14,6 @@ use super::layer::{self, lacks};
 use super::written;
 use super::{Config, Origin, Setting};
 use crate::file::{Finding, whole_file};
-use crate::load::Positions;
 use crate::place::{Places, PolicyFile};
 use crate::problem::{Problem, Severity};
 
@@ -22,7 +21,7 @@ use crate::problem::{Problem, Severity};
 const NO_GROUP: u32 = u32::MAX;
 
 /// Reads the policy, if there is one. One that is there but cannot be relied on is fatal: without it all is looser.
-pub(super) fn read(places: &Places, positions: Positions, config: &mut Config, problems: &mut Vec<Problem>) {
+pub(super) fn read(places: &Places, config: &mut Config, problems: &mut Vec<Problem>) {
     let Some(policy) = &places.policy else { return };
     let path = &policy.path;
     if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
@@ -36,7 +35,7 @@ pub(super) fn read(places: &Places, positions: Positions, config: &mut Config, p
         is_read = true;
         let (said, mut findings) = written::read(root, Severity::Fatal);
         let origin = |file: PathBuf, line, column| Origin::Policy { file, line, column };
-        for (setting, said) in layer::settings(document, said, positions, &origin) {
+        for (setting, said) in layer::settings(document, said, &origin) {
             if setting.key.kind == Kind::Server {
                 findings.push(no_servers(&setting, said.spot));
             } else if setting.path != "version" {

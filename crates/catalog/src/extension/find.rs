@@ -14,11 +14,11 @@ use ollm_protocol::{Code, Layer, Rules};
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::resolve::is_vouched;
-use super::{CopyOf, Extension, Extensions, State, Surroundings};
+use super::{CopyOf, Extension, Previous, State, Surroundings};
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::file::whole_file;
-use crate::load::{Positions, identity};
+use crate::load::identity;
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
@@ -53,22 +53,22 @@ impl Candidate {
 pub(super) struct Terms {
     user: Rules,
     workspace: Rules,
-    positions: Positions,
 }
 
 /// Every extension, read; the user's first.
 pub(super) fn all(
     surroundings: &Surroundings<'_>,
-    previous: &Extensions,
+    previous: &Previous<'_>,
     problems: &mut Vec<Problem>,
 ) -> (Vec<Extension>, Option<Terms>) {
     let candidates = candidates(surroundings, problems);
     if candidates.is_empty() {
         return (Vec::new(), None);
     }
+    let previous = previous(candidates.len());
     let hooks = surroundings.config.hooks(surroundings.places);
     let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
-    let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
+    let terms = Terms { user: hooks.rules(), workspace: own };
     // What something is called does not hang on the terms.
     let same_terms = previous.terms.as_ref() == Some(&terms);
     let known = previous.iter().filter(|one| same_terms || one.is_sketch());
@@ -113,7 +113,7 @@ impl Shelf<'_> {
         let Some(copy) = approved(&broken.root) else { return };
         let enclosing = broken.enclosing.clone();
         let candidate = Candidate { enclosing, ..Candidate::new(broken.root.clone(), broken.layer) };
-        let good = read_copy(&copy, &candidate, self.rules(broken.layer), self.terms.positions);
+        let good = read_copy(&copy, &candidate, self.rules(broken.layer));
         if let Some(good) = good {
             let held = broken.problems.iter().find(|problem| problem.severity <= Severity::Error).cloned();
             *broken = Extension { held, ..good };
@@ -132,7 +132,7 @@ impl Shelf<'_> {
         let known = self.known.get(candidate.root.as_os_str()).copied();
         let is_same = |known: &Extension| known.layer == candidate.layer && known.enclosing == candidate.enclosing;
         let known = known.filter(|known| is_same(known) || known.is_sketch());
-        read(candidate, rules, self.terms.positions, known, self.now)
+        read(candidate, rules, known, self.now)
     }
 }
 

@@ -50,8 +50,7 @@ fn take_hook(WrittenHook { event, entry }: WrittenHook, at: &Cursor<'_>, intake:
     let (hooks, findings) = (intake.hooks.len(), intake.findings.len());
     events::take_entry(&event, &Cursor::root(&node), intake);
     // Everything about it is told of the place where it stands.
-    let spots = intake.spots.iter_mut().flat_map(|spots| spots.iter_mut().skip(hooks));
-    spots.for_each(|spot| *spot = at.spot(Part::Value));
+    intake.spots.iter_mut().skip(hooks).for_each(|spot| *spot = at.spot(Part::Value));
     for finding in intake.findings.iter_mut().skip(findings) {
         finding.spot = Some(at.spot(Part::Value));
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_app::command_box::{BoxPolicy, BoxStatus, BoxedOutcome, CommandBox};
 use ollm_app::{AppContext, AppError};
-use ollm_catalog::{Positions, Severity, configuration};
+use ollm_catalog::{Severity, configuration};
 use ollm_process::{Children, End, Job, find_program};
 use ollm_protocol::Code;
 
@@ -18,7 +18,7 @@ const SIGNALLED: i32 = 128;
 pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let (command, words) = arguments.command.split_first().ok_or_else(|| Failure::usage("`--` needs a command"))?;
     let variable = |name: &str| context.variable(name);
-    let (config, problems) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+    let (config, problems) = configuration(&context.places, &variable, &context.overrides);
     if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
         return Err(AppError::from(problem).into());
     }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use ollm_app::AppContext;
 use ollm_catalog::{
-    Config, EditError, Extension, Extensions, Origin, Positions, Problem, Setting, Severity, configuration,
-    mistyped_variables,
+    Config, EditError, Extension, Extensions, Origin, Problem, Setting, Severity, configuration, mistyped_variables,
 };
 use ollm_protocol::{Code, Layer};
 use ollm_store::{Redactor, Switches, looks_secret};
@@ -46,8 +45,7 @@ fn layer(project: bool) -> Layer {
 
 /// The configuration with the place of every value.
 fn load(context: &AppContext) -> (Config, Vec<Problem>) {
-    let (config, mut problems) =
-        configuration(&context.places, &|name| context.variable(name), &context.overrides, Positions::Always);
+    let (config, mut problems) = configuration(&context.places, &|name| context.variable(name), &context.overrides);
     problems.extend(mistyped_variables(context.variables.iter().filter_map(|(name, _)| name.to_str())));
     (config, problems)
 }
@@ -56,7 +54,7 @@ fn load(context: &AppContext) -> (Config, Vec<Problem>) {
 /// wait for an extension that is not on.
 fn applying(config: &mut Config, context: &AppContext, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
     let (switches, _) = Switches::load(&context.switches());
-    let extensions = ollm_app::extensions(context, config, &switches, Positions::OnDemand, problems);
+    let extensions = ollm_app::extensions(context, config, &switches, problems);
     let idle = extensions.iter().filter(|extension| !extension.is_on());
     let idle = idle.flat_map(|one| one.values.iter().map(|value| setting_path(&one.name, &value.spec.name))).collect();
     let mut own = extensions.settings();

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
 use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
 use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
-use ollm_catalog::{Config, Positions};
+use ollm_catalog::Config;
 use ollm_engine::trace::iso;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::agents::AgentEvent;
@@ -78,7 +78,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
 /// Whoever lets an agent ask should know what would not answer: the agent itself shows nobody that a file cannot be read, or
 /// that a hook failed.
 fn tell_what_fails(context: &AppContext, output: &mut Output) {
-    match App::load(context, Positions::OnDemand) {
+    match App::load(context) {
         Ok(app) => {
             app.tell_problems(output);
             for failing in trace::failing(&app) {

@@ -9,7 +9,6 @@ use std::time::Instant;
 use ollm_agent::{Approval, Cancel, Session, Turn, TurnEnd};
 use ollm_app::session::{self, HookContext, SessionKind, SessionOptions, SessionSetup};
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_protocol::Code;
 use serde_json::json;
 
@@ -33,7 +32,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
     let stop = Stop::listen_for(&cancel);
     let context = stage::furnish(root.path(), context).map_err(|error| unwritable(&error))?;
-    stage::approve(&App::load(&context, Positions::OnDemand)?)?;
+    stage::approve(&App::load(&context)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
     let app = session::load(&context, SessionKind::Prompt, None)?;
     let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;

@@ -3,7 +3,6 @@
 
 use ollm_app::trace::Record;
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::event_named;
 
@@ -19,7 +18,7 @@ mod place;
 pub(super) fn run(arguments: &ExplainArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let ExplainArguments { what, data, json } = arguments;
     context.tell_notices(output);
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let Err(unknown) = event_named(what) else {
         return event::run(what, data.as_deref(), &app, *json, output);
     };

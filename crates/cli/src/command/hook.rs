@@ -9,7 +9,6 @@ use crate::output::Output;
 
 pub(crate) mod background;
 mod declare;
-mod details;
 mod event;
 mod host;
 mod list;
@@ -29,7 +28,6 @@ pub(crate) use host::misused;
 pub(crate) use list::overview;
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};
-pub(crate) use run::{Manner, dispatch};
 pub(crate) use test::{cases as run_cases, cases_text, stamps};
 
 /// The event that stands on the command line.

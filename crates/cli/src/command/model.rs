@@ -4,7 +4,6 @@ use ollm_agent::{ModelDetails, ModelEntry, PullProgress};
 use ollm_app::model::ModelConfig;
 use ollm_app::model::library::{Library, SUGGESTED};
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -22,7 +21,7 @@ struct Asking<'a> {
 }
 
 pub(super) fn run(command: &ModelCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     app.tell_problems(output);
     let library = Library::of(&ModelConfig::of(&app.config), context);
     let asking = Asking { library, context, stop: Stop::listen() };

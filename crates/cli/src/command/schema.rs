@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ollm_app::{AppContext, cases, extensions};
 use ollm_catalog::{
-    Form, Positions, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
+    Form, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
 };
 use ollm_protocol::dialect::{self, event_named, event_schema};
 use ollm_protocol::{Code, Dialect, EventKind};
@@ -34,9 +34,9 @@ const FILES: &[FileSchema] = &[
 /// The configuration of this person in this place.
 fn whole_config(context: &AppContext) -> Value {
     let env = |name: &str| context.variable(name);
-    let (config, _) = configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+    let (config, _) = configuration(&context.places, &env, &context.overrides);
     let (switches, _) = Switches::load(&context.switches());
-    settings_schema(&extensions(context, &config, &switches, Positions::OnDemand, &mut Vec::new()))
+    settings_schema(&extensions(context, &config, &switches, &mut Vec::new()))
 }
 
 /// The servers are declared there as in config.yaml.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ollm_app::{App, AppContext, refuse_agents};
-use ollm_catalog::{Extension, Positions, Skill, validate_extension};
+use ollm_catalog::{Extension, Skill, validate_extension};
 use ollm_protocol::Code;
 use ollm_shell::shell_word;
 use ollm_store::{escape_for_people, one_line};
@@ -27,7 +27,7 @@ type Shelved<'a> = (&'a Extension, Skill);
 
 pub(super) fn run_command(command: SkillCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     // Whoever runs one is told by the agent, which reads everything again.
     if !matches!(&command, SkillCommand::Run(arguments) if arguments.hand_over) {
         app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Positions, TraceSettings};
+use ollm_catalog::TraceSettings;
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::{Code, units};
@@ -52,7 +52,7 @@ struct Kept<'a> {
 impl<'a> Kept<'a> {
     fn find(context: &'a AppContext) -> Kept<'a> {
         let env = |name: &str| context.variable(name);
-        let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+        let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides);
         Kept { context, settings: config.trace() }
     }
 
@@ -210,7 +210,7 @@ fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Ou
     output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
     let counted = TraceStats::of(&found);
-    let app = App::load(kept.context, Positions::OnDemand)?;
+    let app = App::load(kept.context)?;
     let silent = app.hooks().into_iter().filter(|hook| !hook.spec.source.is_required());
     let silent: Vec<String> = silent
         .map(|hook| hook.id().to_owned())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ollm_app::{AppContext, extensions};
-use ollm_catalog::{Positions, Problem, Severity};
+use ollm_catalog::{Problem, Severity};
 use ollm_protocol::Code;
 use ollm_store::Switches;
 
@@ -15,7 +15,7 @@ use crate::problem;
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (config, mut problems) = load(context);
     let (switches, _) = Switches::load(&context.switches());
-    let extensions = extensions(context, &config, &switches, Positions::OnDemand, &mut Vec::new());
+    let extensions = extensions(context, &config, &switches, &mut Vec::new());
     problems.extend(extensions.misset(&config, &context.places));
     let files = [Some(context.places.config()), context.places.project_config()];
     problems.extend(files.iter().flatten().filter_map(|file| misnamed(file)));

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use ollm_app::{App, AppContext, refuse_agents, secrets};
-use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config, check_config_target};
+use ollm_catalog::{Edit, Extension, SettingSpec, change_config, check_config_target};
 use ollm_protocol::{Code, Layer};
 use ollm_store::Redactor;
 use serde_json::Value;
@@ -20,7 +20,7 @@ const LONGEST_VALUE: u64 = 64 << 10;
 
 pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "change settings of extensions")?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let extension = named(&arguments.name, &app)?;
     // All of them are looked at before the first is kept.
     let mut changes: Vec<(&SettingSpec, Option<String>)> = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn through_config(
     output: &mut Output,
 ) -> Option<Result<u8, Failure>> {
     let (name, key) = path.strip_prefix("extensions.settings.")?.split_once('.')?;
-    let app = App::load(context, Positions::OnDemand).ok()?;
+    let app = App::load(context).ok()?;
     let extension = app.extensions.get(name)?;
     // What a broken manifest declares is not known, and what nobody declares may be taken away.
     if extension.setting(key).is_none() && (extension.is_broken() || value.is_none()) {
@@ -133,7 +133,7 @@ fn keep(
 
 /// What a person who set something wants to know: does it apply, and is the extension on now.
 fn tell_outcome(name: &str, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let Some(extension) = app.extensions.get(name) else { return Ok(OK) };
     for one in &extension.values {
         if let ollm_catalog::Origin::Variable(variable) = &one.origin {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::{App, AppContext, refuse_agents, secrets, switch_name};
-use ollm_catalog::{Extension, Index, Positions};
+use ollm_catalog::{Extension, Index};
 use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
 
@@ -17,7 +17,7 @@ use crate::output::Output;
 
 pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "remove extensions")?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     // What was listed can be removed, also half of an extension.
     let strays = strays(&app, context);
     let stray = strays.iter().map(|(stray, _)| stray).find(|stray| stray.name == name);

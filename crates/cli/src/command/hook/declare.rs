@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
-use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
+use ollm_catalog::{Form, Problem, Severity, Syntax};
 use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
@@ -79,7 +79,7 @@ fn unchanged(path: &Path, error: &EditError) -> Failure {
 
 pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse(context)?;
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let hook = declared(&app, &arguments.id)?;
     let path = &hook.spec.origin.file;
     if arguments.set.is_empty() && arguments.unset.is_empty() {
@@ -106,7 +106,7 @@ fn assigned(assignment: &str) -> Result<(&str, Value), Failure> {
 
 /// What is wrong with a file now and was not before.
 fn news(path: &Path, known: &[Problem], context: &AppContext) -> Result<Vec<Problem>, Failure> {
-    let mut problems = App::load(context, Positions::OnDemand)?.problems;
+    let mut problems = App::load(context)?.problems;
     let is_known = |new: &Problem| known.iter().any(|old| (&old.field, &old.message) == (&new.field, &new.message));
     problems.retain(|problem| problem.file == path && !is_known(problem));
     Ok(problems)

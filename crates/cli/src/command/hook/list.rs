@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, undeclared_line, unsent_events};
-use ollm_catalog::{Positions, Severity, Undeclared};
+use ollm_catalog::{Severity, Undeclared};
 use ollm_protocol::Hook;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const NO_HOOKS: &str = "You have no hooks of your own. `ollm hook new NAME` writ
     {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n";
 
 pub(super) fn run(arguments: &ListArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let rows = show::states(app.hooks(), &app);
     context.tell_notices(output);
     for line in unsent_events(rows.iter().map(|(hook, _)| &**hook), context) {

@@ -3,7 +3,6 @@
 use std::time::{Duration, SystemTime};
 
 use ollm_app::{App, AppContext, approximately, refuse_agents, switch_name};
-use ollm_catalog::Positions;
 use ollm_protocol::{Code, Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
 
@@ -20,7 +19,7 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     refuse_agents(context, "switch hooks on or off")?;
     let limit = arguments.limit.as_deref().map(limit).transpose()?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let hooks = arguments.ids.iter().map(|id| app.hook(id)).collect::<Result<Vec<_>, _>>()?;
     if let Some(hook) = hooks.iter().find(|hook| hook.spec.source == Source::Policy) {
         return Err(required(hook));

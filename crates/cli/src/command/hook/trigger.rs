@@ -1,11 +1,10 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
+use ollm_app::dispatch::{Manner, through};
 use ollm_app::{App, AppContext, refuse_too_deep, sent_by_hook};
-use ollm_catalog::Positions;
 use ollm_protocol::{Code, Event, EventKind};
 use serde_json::Value;
 
-use super::run::{Manner, through};
 use super::to_json;
 use crate::arguments::hook::TriggerArguments;
 use crate::error::{BLOCKED, Failure, OK};
@@ -15,7 +14,7 @@ use crate::timeline::timeline;
 pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data)
         .map_err(|error| Failure::new(Code::InvalidEvent, format!("--data is not valid JSON: {error}")))?;
-    let mut app = App::load(context, Positions::OnDemand)?;
+    let mut app = App::load(context)?;
     let hook = app.hook(&arguments.id)?;
     if !hook.events.contains(&EventKind::UserTriggered) {
         let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
-use ollm_catalog::{Positions, configuration};
+use ollm_catalog::configuration;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
@@ -26,7 +26,7 @@ pub(super) fn approve(arguments: &TrustArguments, context: &AppContext, output: 
         return list::run(context, arguments.json, output);
     }
     refuse_approval("hooks", arguments.digest.as_deref(), context)?;
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let digest = arguments.digest.as_deref();
     let way = Way { digest, uncovered: Uncovered::of_flag(arguments.uncovered) };
@@ -82,14 +82,14 @@ pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: 
     refuse_agents(context, "change approvals")?;
     if all {
         let variable = |name: &str| context.variable(name);
-        let (config, _) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+        let (config, _) = configuration(&context.places, &variable, &context.overrides);
         let trust = context.trust(&config);
         let removed = trust.withdraw_all().map_err(|error| review::unchanged(&error))?;
         output.tell(&format!("{removed} approvals are withdrawn"));
         tell_floor(&trust, context, output);
         return Ok(OK);
     }
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let trust = &app.engine.trust;
     let (mut keys, mut said) = (Vec::new(), Vec::new());

@@ -40,7 +40,12 @@ pub(super) fn run(
         return Ok(OK);
     }
     match digest {
-        Some(named) => check_digest(name, &waiting, named)?,
+        Some(named) => review::check_digest(
+            &format!("what waits of server `{name}`"),
+            &waiting_digest(&waiting),
+            named,
+            "review it, then read the digest with `ollm mcp review NAME --json`".to_owned(),
+        )?,
         None => ask_person(name, &waiting, output)?,
     }
     servers.trust.confirm().map_err(|error| review::unsigned(&error))?;
@@ -64,15 +69,6 @@ fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<
     })
 }
 
-fn check_digest(name: &str, waiting: &[WaitingTool], named: &str) -> Result<(), Failure> {
-    if waiting_digest(waiting).to_string() == named {
-        return Ok(());
-    }
-    let message = format!("what waits of server `{name}` is not what {named} names; nothing was approved");
-    Err(Failure::new(Code::DigestMismatch, message)
-        .hint("review it, then read the digest with `ollm mcp review NAME --json`"))
-}
-
 /// Shows everything that waits, and asks. Without a terminal nobody approves anything.
 fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
     review::show(&screen(name, waiting), output);
@@ -82,7 +78,9 @@ fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Resul
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {
-    let mut text = format!("server      {name}\ndigest      {}\n", waiting_digest(waiting));
+    let mut text = String::new();
+    review::row(&mut text, "server", name);
+    review::row(&mut text, "digest", &waiting_digest(waiting).to_string());
     for tool in waiting {
         let (what, shown) = match tool.before.as_deref() {
             None => ("new", format!("{}\n", tool.now)),

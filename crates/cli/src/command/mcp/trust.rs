@@ -2,7 +2,6 @@
 
 use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
-use ollm_catalog::Positions;
 use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
@@ -86,7 +85,7 @@ fn part_of(name: &str, extension: &str) -> Failure {
 
 /// Withdraws the approval of all that a server came with.
 fn withdraw_extension(name: &str, extension: &str, context: &AppContext, output: &mut Output) -> Result<(), Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let removed = app.extensions.get(extension).map(|found| revoke(found, &app)).transpose()?.unwrap_or_default();
     let said = if removed { "is no longer approved" } else { "was not approved" };
     output.tell(&format!("server `{name}` is part of the extension `{extension}`, which {said}"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_app::{App, AppContext};
 use ollm_catalog::edit::Owner;
-use ollm_catalog::{Form, Positions, edit};
+use ollm_catalog::{Form, edit};
 use ollm_process::find_program;
 use ollm_protocol::dialect::{by_spelling, event_named};
 use ollm_protocol::{Code, Layer, Source};
@@ -32,7 +32,7 @@ pub(in crate::command::hook) fn run(
 ) -> Result<u8, Failure> {
     refuse(context)?;
     event_named(&arguments.event)?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let folder = folder(arguments.project, context)?;
     let script = found(&arguments.path, &folder, context)?;
     let name = name(arguments, &script);

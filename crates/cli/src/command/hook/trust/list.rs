@@ -1,7 +1,6 @@
 //! `ollm hook trust --list`: what is approved, and whether it still is what was approved.
 
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_trust::{Approvable, Approval, Approvals};
 use ollm_trust::{Standing, Term};
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use crate::output::Output;
 use crate::table::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let (approvals, _) = Approvals::load(&context.approvals(), None);
     if let Some(trouble) = app.engine.trust.trouble() {
