@@ -57,6 +57,7 @@ mod real_servers;
 mod releases;
 mod replay;
 mod samples;
+mod screens;
 mod scripts;
 mod seen;
 mod server_laws;
