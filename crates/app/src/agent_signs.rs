@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use ollm_catalog::configuration;
+use ollm_protocol::Code;
 use ollm_protocol::dialect::AGENTS;
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// Variables that agents set on the commands they run; ours is set on every process we start.
 const SIGNS: &[&str] = &[
@@ -73,7 +74,7 @@ pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
     let variable = SIGNS.iter().find(|name| context.variable(name).is_some_and(|value| !value.is_empty()));
     let sign = variable.map(|name| format!("{name} is set")).or_else(|| ancestor(Path::new("/proc")));
     sign.map_or(Ok(()), |sign| {
-        Err(AppError::new(ErrorKind::Untrusted, format!("an agent may not {what}: {sign}"))
+        Err(AppError::new(Code::AgentRefused, format!("an agent may not {what}: {sign}"))
             .hint("run this command yourself, in a terminal that no agent controls: outside of an editor that has one"))
     })
 }
@@ -95,7 +96,7 @@ fn refuse_digest(digest: Option<&str>, context: &AppContext) -> Result<(), AppEr
     };
     let from = setting.origin.shown(context.places.user_home.as_deref());
     Err(AppError::new(
-        ErrorKind::Untrusted,
+        Code::DigestMismatch,
         format!("nothing is approved by digest: hooks.approveByDigest is false ({from})"),
     )
     .hint("look at it on a terminal, and approve it there"))

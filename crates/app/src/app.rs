@@ -14,13 +14,13 @@ use ollm_catalog::{
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest};
+use ollm_protocol::{Code, Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest};
 use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::app_context::AppContext;
 use crate::complete::complete;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::guards::{guard_id, guards, refusing_guard, shared_guards, unread_project};
 use crate::migrate::migrate_on_load;
 use crate::port::Notices;
@@ -234,9 +234,7 @@ impl App {
         let migrated = migrate_on_load(&mut problems, context);
         let mut problems = context.told(problems);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
-            return Err(
-                AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
-            );
+            return Err(AppError::from(fatal).hint("correct the value or remove it"));
         }
         context.keep_log_settings(catalog.config.log());
         let (switches, trouble) = Switches::load(&context.switches());
@@ -448,7 +446,7 @@ impl App {
             [] => Err(unknown(id, &hooks, &self.context)),
             many => {
                 let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
-                Err(AppError::new(ErrorKind::Usage, format!("{} hooks are named `{id}`", many.len()))
+                Err(AppError::new(Code::UnknownHook, format!("{} hooks are named `{id}`", many.len()))
                     .hint(format!("use one of their ids: {}", ids.join(", "))))
             }
         }
@@ -549,7 +547,8 @@ fn extensions_since(
     let file = context.places.secrets();
     let (secrets, trouble) = Secrets::load(&file, context.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
-    problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
+    problems
+        .extend(trouble.map(|trouble| Problem::of_file(Code::UnreadableFile, Severity::Error, &file, untold(trouble))));
     let folder = |root: &Path| match before {
         Before::Approvals(trust, _) => trust.approved_folder(root),
         _ => None,
@@ -671,7 +670,7 @@ pub fn approximately(time: Duration) -> String {
 /// What is wrong with the file of switches.
 pub fn unreliable(context: &AppContext, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
-    Problem::of_file(Severity::Error, &context.switches(), message)
+    Problem::of_file(Code::UnreadableFile, Severity::Error, &context.switches(), message)
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
@@ -680,13 +679,13 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
         column: origin.column,
         field: "id".to_owned(),
         value: Some(duplicate.id.clone()),
-        ..Problem::of_file(Severity::Error, &origin.file, duplicate.to_string())
+        ..Problem::of_file(Code::Duplicate, Severity::Error, &origin.file, duplicate.to_string())
     }
 }
 
 fn unknown(id: &str, hooks: &[Arc<Hook>], context: &AppContext) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
-    let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
+    let failure = AppError::new(Code::UnknownHook, format!("there is no hook `{id}`"));
     match nearest(id, ids) {
         Some(known) => failure.hint(format!("did you mean `{known}`?")),
         None => failure.hint(context.tell(&Remedy::ListHooks)),

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ollm_catalog::PolicyFile;
-use ollm_protocol::{Commands, Hook};
+use ollm_protocol::{Code, Commands, Hook};
 use ollm_trust::Approver;
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::port::Person;
 use crate::session::{self, SessionKind};
 
@@ -114,7 +114,7 @@ impl AppBuilder {
         context.places.policy = self.policy;
         let mut app = session::load(&context, SessionKind::Prompt, self.approver)?;
         for hook in self.hooks {
-            let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());
+            let taken = |error: ollm_engine::DuplicateId| AppError::new(Code::AlreadyThere, error.to_string());
             app.engine.registry.register(hook).map_err(taken)?;
         }
         Ok(app)

@@ -55,7 +55,7 @@ pub use approval_key::UnlockedKey;
 pub use belongings::{belongings, remove_belongings, remove_empty_file};
 pub use builder::AppBuilder;
 pub use calls::Turn;
-pub use error::{AppError, ErrorKind};
+pub use error::AppError;
 pub use forecast::{Forecast, Step};
 pub use migrate::{MigrateError, migrate, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};

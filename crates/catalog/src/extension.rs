@@ -428,8 +428,8 @@ impl Extension {
 
     fn at_file(&self, part: &'static str, owner: &str, file: &Path, problem: Problem) -> Problem {
         let naming = Naming { part, owner: owner.to_owned(), folder: self.root.clone(), file: file.to_owned() };
-        let Problem { message, help, remedy, .. } = problem;
-        let fault = Fault { at: Field::File(Box::new(naming)), message, help, remedy: remedy.map(Box::new) };
+        let Problem { code, message, help, remedy, .. } = problem;
+        let fault = Fault { code, at: Field::File(Box::new(naming)), message, help, remedy: remedy.map(Box::new) };
         fault.locate(&self.file(), self.fingerprint, problem.severity)
     }
 

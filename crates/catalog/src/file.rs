@@ -2,12 +2,12 @@
 
 use std::{cell::OnceCell, ops::Range, path::Path};
 
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 use ollm_store::raw::read_regular;
 use ollm_store::{FileError, Redactor};
 
 use crate::load::Stamp;
-use crate::node::{Node, Part, Spot};
+use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::{Problem, Severity};
 
 mod json;
@@ -125,6 +125,7 @@ pub(crate) const HIDDEN: &str = "(hidden)";
 /// Something wrong with a node, before its position is known.
 #[derive(Debug)]
 pub(crate) struct Finding {
+    pub(crate) code: Code,
     pub(crate) severity: Severity,
     /// The node; the whole file without one.
     pub(crate) spot: Option<Spot>,
@@ -132,6 +133,20 @@ pub(crate) struct Finding {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
     pub(crate) remedy: Option<Remedy>,
+}
+
+impl Finding {
+    /// Something wrong with a part of a node, whose value is shown.
+    pub(crate) fn at(
+        code: Code,
+        severity: Severity,
+        at: &Cursor<'_>,
+        part: Part,
+        message: String,
+        help: Option<String>,
+    ) -> Finding {
+        Finding { code, severity, spot: Some(at.spot(part)), value: Some(at.node.shown()), message, help, remedy: None }
+    }
 }
 
 /// Why a text is not what its syntax demands.
@@ -242,7 +257,10 @@ impl Document<'_> {
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if more > 0 {
             let message = format!("{more} more problems in this file are not shown");
-            problems.push(Problem { file: self.path.to_owned(), ..whole_file(Severity::Warning, self.path, message) });
+            problems.push(Problem {
+                file: self.path.to_owned(),
+                ..whole_file(Code::TooMuch, Severity::Warning, self.path, message)
+            });
         }
         problems
     }
@@ -252,6 +270,7 @@ impl Document<'_> {
         let redactor = Redactor::default();
         let hide = |text: String| redactor.redact_str(&text).into_owned();
         Problem {
+            code: finding.code,
             severity: finding.severity,
             file: self.path.to_owned(),
             line: at.line,
@@ -273,7 +292,7 @@ impl Document<'_> {
             column: at.column,
             help: broken.help.map(str::to_owned),
             snippet: Lines::new(&self.text).snippet(at),
-            ..whole_file(Severity::Error, self.path, broken.message)
+            ..whole_file(Code::InvalidSyntax, Severity::Error, self.path, broken.message)
         }
     }
 }
@@ -288,14 +307,14 @@ fn hide_lines(problems: &mut [Problem]) {
 }
 
 /// A problem with one line of a file.
-pub(crate) fn problem_at(path: &Path, text: &str, line: usize, message: String) -> Problem {
+pub(crate) fn problem_at(code: Code, path: &Path, text: &str, line: usize, message: String) -> Problem {
     let snippet = Lines::new(text).snippet(Position { line, column: 1 });
-    Problem { line, column: 1, snippet, ..whole_file(Severity::Error, path, message) }
+    Problem { line, column: 1, snippet, ..whole_file(code, Severity::Error, path, message) }
 }
 
 /// A problem with a file as a whole.
-pub(crate) fn whole_file(severity: Severity, path: &Path, message: String) -> Problem {
-    Problem::of_file(severity, path, message)
+pub(crate) fn whole_file(code: Code, severity: Severity, path: &Path, message: String) -> Problem {
+    Problem::of_file(code, severity, path, message)
 }
 
 fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
@@ -315,7 +334,10 @@ fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
         }
         other => (other.to_string(), "repair or remove it"),
     };
-    Box::new(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, path, message) })
+    Box::new(Problem {
+        help: Some(help.to_owned()),
+        ..whole_file(Code::UnreadableFile, Severity::Error, path, message)
+    })
 }
 
 fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
@@ -329,6 +351,6 @@ fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
         value,
         help: Some("save it as UTF-8".to_owned()),
         snippet: Lines::new(&String::from_utf8_lossy(error.as_bytes())).snippet(at),
-        ..whole_file(Severity::Error, path, "it is not UTF-8 text".to_owned())
+        ..whole_file(Code::UnreadableFile, Severity::Error, path, "it is not UTF-8 text".to_owned())
     })
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{EventKind, Hook, Layer, Matcher, Rules, Source, Subject};
+use ollm_protocol::{Code, EventKind, Hook, Layer, Matcher, Rules, Source, Subject};
 use ollm_store::{check_owner, current_uid};
 use rustix::fs::Dir;
 
@@ -260,7 +260,7 @@ fn load_all(
 fn too_deep(project: &Path) -> Problem {
     let message = format!("it lies in more than {MOST_PROJECTS} projects, one within another; nothing runs here");
     let help = Some("work in a folder with fewer folders around it that have a `.ollm` or `.git`".to_owned());
-    Problem { help, ..Problem::of_file(Severity::Fatal, project, message) }
+    Problem { help, ..Problem::of_file(Code::TooMuch, Severity::Fatal, project, message) }
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.
@@ -334,14 +334,15 @@ impl Loading {
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its hooks are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
-                self.problems.push(Problem { help, ..whole_file(Severity::Error, folder, message) });
+                self.problems
+                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, folder, message) });
                 return false;
             }
         };
         if names.len() > MOST_FILES {
             let message =
                 format!("it has more than {MOST_FILES} hook files; those after the first {MOST_FILES} are not loaded");
-            self.problems.push(whole_file(Severity::Error, folder, message));
+            self.problems.push(whole_file(Code::TooMuch, Severity::Error, folder, message));
         }
         // What the user keeps there is the user's own as everywhere else.
         let group = inner.filter(|_| owner.source == Source::Workspace);
@@ -353,7 +354,7 @@ impl Loading {
             let incoming = Incoming { path: &path, label: &label, folder, group, syntax, form: FileForm::Hooks };
             if !self.file(&incoming, owner) {
                 let message = "it is a link to nothing; nothing is loaded".to_owned();
-                self.problems.push(whole_file(Severity::Error, &path, message));
+                self.problems.push(whole_file(Code::UnreadableFile, Severity::Error, &path, message));
             }
         }
         true

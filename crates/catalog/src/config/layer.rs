@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::Layer;
+use ollm_protocol::{Code, Layer};
 use ollm_store::{check_owner, current_uid, looks_secret};
 use serde_json::Value;
 
@@ -115,7 +115,7 @@ fn read(
         && let Err(why) = check_owner(path, top, current_uid())
     {
         let message = format!("{}: {why}", means(lost));
-        return problems.push(file::whole_file(lost, path, message));
+        return problems.push(file::whole_file(Code::UnsafePath, lost, path, message));
     }
     parse(path, lost, problems, take);
 }
@@ -250,6 +250,7 @@ pub(super) fn lacks(list: &Value, other: Option<&Value>) -> bool {
 
 fn ignored(said: Said, message: String, help: &str) -> Finding {
     Finding {
+        code: Code::Ignored,
         severity: Severity::Warning,
         value: said.shown,
         message,
@@ -302,7 +303,7 @@ pub(super) fn unheard(from: &Path, path: &str, why: &str, help: &str) -> Problem
     Problem {
         field: path.to_owned(),
         help: Some(help.to_owned()),
-        ..whole_file(Severity::Warning, from, format!("`{path}` is ignored: {why}"))
+        ..whole_file(Code::Ignored, Severity::Warning, from, format!("`{path}` is ignored: {why}"))
     }
 }
 

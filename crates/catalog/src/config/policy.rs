@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::Code;
 use ollm_store::{Owners, Why};
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ pub(super) fn read(places: &Places, config: &mut Config, problems: &mut Vec<Prob
     });
     if !is_read && problems.iter().all(|problem| problem.file != *path) {
         let message = "it leads to nothing; nothing runs until it is corrected".to_owned();
-        problems.push(whole_file(Severity::Fatal, path, message));
+        problems.push(whole_file(Code::UnsafePolicy, Severity::Fatal, path, message));
     }
 }
 
@@ -67,11 +68,12 @@ pub(crate) fn unsafe_place(policy: &PolicyFile, path: &Path) -> Option<Problem> 
     let help = format!(
         "it and its folder must belong to root alone: `sudo chown -R root: {folder} && sudo chmod -R go-w {folder}`"
     );
-    Some(Problem { help: Some(help), ..whole_file(Severity::Fatal, path, message) })
+    Some(Problem { help: Some(help), ..whole_file(Code::UnsafePolicy, Severity::Fatal, path, message) })
 }
 
 fn no_servers(setting: &Setting, spot: crate::node::Spot) -> Finding {
     Finding {
+        code: Code::Ignored,
         severity: Severity::Error,
         value: None,
         message: format!("`{}` is ignored: a policy declares no servers", setting.path),

@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Layer, Rules};
+use ollm_protocol::{Code, Layer, Rules};
 
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
@@ -150,7 +150,7 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
                 // So many are too dear for an event anyway, and that is told.
                 if found.len() >= MOST_FOLDERS && budget.is_none() {
                     let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
-                    problems.push(whole_file(Severity::Error, directory, message));
+                    problems.push(whole_file(Code::TooMuch, Severity::Error, directory, message));
                 }
                 let found =
                     found.into_iter().filter(|one| is_new(&one.root, &mut seen) && is_affordable(&one.root, budget));
@@ -162,7 +162,8 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its extensions are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
-                problems.push(Problem { help, ..whole_file(Severity::Error, directory, message) });
+                problems
+                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, directory, message) });
             }
         }
     }
@@ -178,7 +179,7 @@ fn misses(directory: &Path, surroundings: &Surroundings<'_>) -> Option<Problem> 
     }
     let message = "it does not exist, though extensions.directories names it".to_owned();
     let help = Some("make it, or correct extensions.directories".to_owned());
-    Some(Problem { help, ..whole_file(Severity::Warning, directory, message) })
+    Some(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Warning, directory, message) })
 }
 
 /// Whether a project's manifest may still be read.
@@ -257,6 +258,7 @@ pub(super) fn refuse_doubles(all: &mut [Extension], surroundings: &Surroundings<
         if let Some(root) = owners.get(&extension.name).filter(|root| **root != extension.root) {
             let message = format!("the name `{}` is taken by {}", extension.name, root.display());
             extension.fail(Fault {
+                code: Code::Duplicate,
                 at: Field::Name,
                 message,
                 help: Some("rename one of the two".to_owned()),

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{Hook, Layer, Remedy, Rules, Source};
+use ollm_protocol::{Code, Hook, Layer, Remedy, Rules, Source};
 use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
@@ -30,7 +30,7 @@ pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let extension = read(&candidate, rules, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
         let remedy = Some(Remedy::NewExtension);
-        failed(&candidate, Problem { remedy, ..whole_file(Severity::Error, root, message) })
+        failed(&candidate, Problem { remedy, ..whole_file(Code::UnreadableFile, Severity::Error, root, message) })
     });
     let problems = extension.problems.iter().cloned().chain(extension.skills().1).collect();
     (extension, problems)
@@ -46,7 +46,7 @@ pub(super) fn read(
 ) -> Option<Extension> {
     let path = candidate.root.join(MANIFEST);
     if let Some(why) = &candidate.trouble {
-        return Some(failed(candidate, whole_file(Severity::Error, &candidate.root, why.clone())));
+        return Some(failed(candidate, whole_file(Code::UnsafePath, Severity::Error, &candidate.root, why.clone())));
     }
     let meta = path.symlink_metadata().ok();
     if meta.as_ref().is_some_and(Metadata::is_symlink)
@@ -80,7 +80,10 @@ pub(super) fn read(
     let digest = Some(digest_bytes(&bytes));
     if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
         let remedy = Some(Remedy::NewExtension);
-        return broken(Problem { remedy, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) });
+        return broken(Problem {
+            remedy,
+            ..file::problem_at(Code::InvalidSyntax, &path, "", 1, "it is empty".to_owned())
+        });
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
@@ -118,7 +121,10 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
 /// What is wrong with a manifest that is a link and does not lead to a file of the extension.
 fn astray(root: &Path) -> Option<Problem> {
     let (message, help) = path::inside(root, MANIFEST, &Walked::default()).err()?.of_extension();
-    Some(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, &root.join(MANIFEST), message) })
+    Some(Problem {
+        help: Some(help.to_owned()),
+        ..whole_file(Code::UnsafePath, Severity::Error, &root.join(MANIFEST), message)
+    })
 }
 
 fn understand(candidate: &Candidate, document: &Document<'_>, node: &Node, rules: &Rules) -> Extension {

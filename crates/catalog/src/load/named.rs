@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_protocol::{Hook, Layer, Rules, Source};
+use ollm_protocol::{Code, Hook, Layer, Rules, Source};
 
 use super::{FileForm, Ids, Incoming, Loading, Looked, Owner};
 use crate::file::{Syntax, whole_file};
@@ -33,7 +33,7 @@ pub fn load_named(path: &Path, rules: Rules) -> (Vec<Hook>, Vec<Problem>) {
         loading.file(&Incoming { path, label: &label, folder, group: None, syntax, form }, &owner)
     };
     if !is_there {
-        loading.problems.push(whole_file(Severity::Error, path, "it does not exist".to_owned()));
+        loading.problems.push(whole_file(Code::UnreadableFile, Severity::Error, path, "it does not exist".to_owned()));
     }
     (loading.hooks, loading.problems)
 }

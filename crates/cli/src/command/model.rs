@@ -7,11 +7,11 @@ use ollm_app::{App, AppContext};
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::hook::columns;
 use crate::arguments::agent::ModelCommand;
 use crate::error::{Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
+use crate::table::{columns, table};
 
 /// The server that is asked, and what ends the waiting for it.
 struct Asking<'a> {
@@ -48,8 +48,8 @@ impl Asking<'_> {
             output.tell(&format!("Ollama at {url} has no model yet; `ollm model pull {SUGGESTED}` fetches one"));
             return Ok(OK);
         }
-        let head = ["NAME", "SIZE", "PARAMETERS", "STORED AS"].map(str::to_owned);
-        output.text(&columns(&std::iter::once(head).chain(models.iter().map(row)).collect::<Vec<_>>()))
+        let head = ["NAME", "SIZE", "PARAMETERS", "STORED AS"];
+        output.text(&table(head, models.iter().map(row)))
     }
 
     fn show(&self, name: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {

@@ -1,6 +1,6 @@
 //! `ollm trust …`: the key that signs approvals, and the machine's policy.
 
-use ollm_app::{AppContext, AppError, ErrorKind};
+use ollm_app::{AppContext, AppError};
 use ollm_catalog::{Config, Severity, configuration};
 use ollm_trust::Trust;
 
@@ -24,7 +24,7 @@ fn config(context: &AppContext, output: &mut Output) -> Result<Config, Failure> 
     let variable = |name: &str| context.variable(name);
     let (config, problems) = configuration(&context.places, &variable, &context.overrides);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
-        return Err(AppError::new(ErrorKind::Configuration, fatal.to_string()).into());
+        return Err(AppError::from(fatal).into());
     }
     let told = problems.iter().filter(|problem| problem.field.starts_with("hooks."));
     told.for_each(|problem| output.tell(&problem.to_string()));

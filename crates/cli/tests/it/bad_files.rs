@@ -114,8 +114,9 @@ fn listed(lab: &Lab, name: &str) -> String {
         ran.stderr
     );
     let list = finish(lab.ollm_in_little_memory(&["hook", "list"]), b"");
-    assert_eq!(list.code, 0, "{list:?}");
-    assert!(list.stdout.contains("user:good.json:before_tool:good"), "{name}: {}", list.stdout);
+    // What is only a warning is loaded.
+    assert_eq!(list.code, i32::from(list.stderr.contains("error[")), "{list:?}");
+    assert!(list.stdout.contains("\ngood  "), "{name}: {}", list.stdout);
     assert!(list.stderr.contains(&file), "{name}: {}", list.stderr);
     lab.neutral(&list.stderr)
 }
@@ -264,7 +265,7 @@ fn bad_files_of_every_form_are_explained() {
             assert_eq!(ran.hook("good")["status"], "ok", "{name}");
             assert!(ran.stderr.contains(&format!("/{name}")), "{name}: {}", ran.stderr);
             let list = finish(lab.ollm_in_little_memory(&["hook", "list"]), b"");
-            assert!(list.stdout.contains("user:good.json:before_tool:good"), "{name}: {}", list.stdout);
+            assert!(list.stdout.contains("\ngood  "), "{name}: {}", list.stdout);
             format!("=== {name}\n{}", lab.neutral(&list.stderr))
         })
         .collect();
@@ -300,6 +301,7 @@ fn a_file_that_changes_while_it_is_read_is_read_whole_or_refused() {
         json!({"hooks": {"before_tool": [{"description": filling, "name": name, "action": action}]}}).to_string()
     };
     let versions = [version("short", 1), version("long", 300_000)];
+    std::fs::write(&file, &versions[0]).unwrap();
     let readings: Vec<Ran> = std::thread::scope(|scope| {
         scope.spawn(|| {
             for text in versions.iter().cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
@@ -329,7 +331,8 @@ fn every_bad_file_at_once_hides_nothing() {
     for (name, _) in TEXTS {
         assert!(list.stderr.contains(&format!("/{name}.json")), "{name}");
     }
-    assert!(list.stdout.contains("user:good.json:before_tool:good"));
+    assert!(list.stdout.contains("\ngood  "), "{list:?}");
+    assert!(!list.stdout.contains("no hooks of your own"), "{list:?}");
     let json = lab.run(&["hook", "list", "--json"]);
     assert_eq!(json.answer().as_array().unwrap().iter().filter(|hook| hook["source"] == "user").count(), 3);
 }

@@ -126,7 +126,7 @@ fn hooks_that_are_off_all_together_show_as_such() {
     assert_eq!(enabled, [true, true, false], "the guards stay on");
     assert_eq!(listed.stderr.matches("hooks are off").count(), 1, "{}", listed.stderr);
     let listed = lab.run(&["hook", "list"]);
-    assert!(listed.stdout.lines().last().unwrap().ends_with("disabled"), "{}", listed.stdout);
+    assert!(listed.stdout.lines().last().unwrap().starts_with("mine                  disabled"), "{}", listed.stdout);
     assert_eq!(listed.stderr.matches("hooks are off").count(), 1, "{}", listed.stderr);
     let id = lab.run(&["hook", "list", "--json"]).answer()[2]["id"].as_str().unwrap().to_owned();
     let shown = lab.run(&["hook", "show", &id]);

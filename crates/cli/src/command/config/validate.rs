@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ollm_app::{AppContext, extensions};
 use ollm_catalog::{Problem, Severity};
+use ollm_protocol::Code;
 use ollm_store::Switches;
 
 use super::{is_fatal, load, problem_entry, short};
@@ -34,7 +35,8 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, context)).collect();
     if code == OK {
         let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
-        output.tell(&format!("nothing is wrong with the configuration ({checked})"));
+        output
+            .tell(&format!("nothing is wrong with the configuration ({checked}); `ollm hook validate` looks at hooks"));
     }
     Ok(code)
 }
@@ -44,6 +46,7 @@ fn misnamed(file: &Path) -> Option<Problem> {
     let names = ["config.yml", "config.json"];
     let found = names.iter().map(|name| file.with_file_name(name)).find(|file| file.exists())?;
     Some(Problem {
+        code: Code::Ignored,
         severity: Severity::Warning,
         file: found,
         line: 0,

@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use ollm_app::{App, AppContext, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index};
-use ollm_protocol::Layer;
+use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
 
 use super::list::strays;
 use super::{named, revoke, scope};
 use crate::ask::confirm;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -47,7 +47,7 @@ fn removable(extension: &Extension, app: &App) -> Result<std::path::PathBuf, Fai
     });
     found.ok_or_else(|| {
         let message = format!("{} lies in no directory of extensions and is left alone", extension.root.display());
-        Failure::new(Kind::Environment, message)
+        Failure::new(Code::NotWritten, message)
     })
 }
 
@@ -55,7 +55,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     let is_link = folder.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     let removed = if is_link { fs::remove_file(folder) } else { fs::remove_dir_all(folder) };
     removed.map_err(|error| {
-        Failure::new(Kind::Environment, format!("{} cannot be removed: {error}", folder.display()))
+        Failure::new(Code::NotWritten, format!("{} cannot be removed: {error}", folder.display()))
             .hint("its approval is withdrawn already; remove the rest by hand")
     })
 }
@@ -63,7 +63,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 /// Its name, its switch, those of its hooks, and its secrets.
 fn forget(extension: &Extension, context: &AppContext) -> Result<(), Failure> {
     Index::load(&context.extension_names()).forget(&extension.root);
-    let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
+    let unwritten = |error: ollm_store::UpdateError| Failure::new(Code::NotWritten, error.to_string());
     if context.switches().exists() {
         let changes: Vec<_> = switches(extension, context).into_iter().map(|name| (name, None)).collect();
         set_switches(&context.switches(), &changes, SystemTime::now()).map_err(unwritten)?;
@@ -72,7 +72,7 @@ fn forget(extension: &Extension, context: &AppContext) -> Result<(), Failure> {
     let names: Vec<String> = names.collect();
     secrets::remove(&names, context).map(drop).map_err(|failure| {
         let message = format!("the folder is gone, but {}", failure.message);
-        Failure::new(Kind::Environment, message).hint("what is filed under `ollm` in the system keyring can go by hand")
+        Failure::new(Code::NoSecret, message).hint("what is filed under `ollm` in the system keyring can go by hand")
     })
 }
 

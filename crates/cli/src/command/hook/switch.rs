@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use ollm_app::{App, AppContext, approximately, refuse_agents, switch_name};
-use ollm_protocol::{Hook, Source, units};
+use ollm_protocol::{Code, Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
 
 use super::declare::required;
 use crate::arguments::hook::SwitchArguments;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(
@@ -37,7 +37,7 @@ pub(super) fn run(
     let changes: Vec<_> =
         hooks.iter().map(|hook| (switch_name(&hook.spec), needed(hook, Switch { on, until }))).collect();
     set_switches(&context.switches(), &changes, now)
-        .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))?;
+        .map_err(|error| Failure::new(Code::NotWritten, format!("the switch cannot be kept: {error}")))?;
     let state = if on { "on" } else { "off" };
     let span = limit.map(|limit| format!(" for {}", approximately(limit))).unwrap_or_default();
     for hook in hooks {
@@ -54,6 +54,7 @@ fn needed(hook: &Hook, switch: Switch) -> Option<Switch> {
 
 fn limit(text: &str) -> Result<Duration, Failure> {
     units::duration(text).filter(|limit| *limit >= Duration::from_secs(1)).ok_or_else(|| {
-        Failure::usage(format!("--for {text}: that is no time")).hint("a time is a number and a unit: 90s, 10m, 2h, 7d")
+        Failure::new(Code::InvalidValue, format!("--for {text}: that is no time"))
+            .hint("a time is a number and a unit: 90s, 10m, 2h, 7d")
     })
 }

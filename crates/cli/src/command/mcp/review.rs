@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use ollm_app::servers::{Servers, WaitingTool, reason, waiting_digest};
 use ollm_app::{AppContext, refuse_approval};
+use ollm_protocol::Code;
 use ollm_trust::changed_lines;
 use serde_json::{Value, json};
 
 use crate::command::review;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(
@@ -30,7 +31,7 @@ pub(super) fn run(
         return if as_json { output.json(&to_json(name, &[])) } else { Ok(OK) };
     };
     let listed = listed(&servers, name, output)?;
-    let waiting = tools.waiting(&listed).map_err(|why| Failure::new(Kind::Environment, why))?;
+    let waiting = tools.waiting(&listed).map_err(|why| Failure::new(Code::Unreadable, why))?;
     if as_json {
         return output.json(&to_json(name, &waiting));
     }
@@ -50,7 +51,7 @@ pub(super) fn run(
     servers.trust.confirm().map_err(|error| review::unsigned(&error))?;
     tools
         .approve(&listed)
-        .map_err(|error| Failure::new(Kind::Environment, format!("the tools were not approved: {}", reason(&error))))?;
+        .map_err(|error| Failure::new(Code::NotWritten, format!("the tools were not approved: {}", reason(&error))))?;
     output.tell(&format!("{} of server `{name}`: offered from now on", counted(&waiting)));
     Ok(OK)
 }
@@ -58,10 +59,11 @@ pub(super) fn run(
 /// The tools as the server lists them now.
 fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<Value>, Failure> {
     super::with_server(servers, name, output, |live, _, output| {
+        output.busy("starting the server");
         let started = live.start(output);
         let listed = live.listed(name);
         match started.into_iter().find_map(|(_, outcome)| outcome.err()) {
-            Some(error) if listed.is_empty() => Err(Failure::new(Kind::Environment, error.to_string())),
+            Some(error) if listed.is_empty() => Err(Failure::new(Code::ServerFailed, error.to_string())),
             _ => Ok(listed),
         }
     })

@@ -2,14 +2,14 @@
 
 use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
-use ollm_protocol::Source;
+use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
 use ollm_trust::{Proposal, Standing, Term};
 
 use crate::command::ext::revoke;
 use crate::command::review::{self, Uncovered};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn approve(
@@ -41,8 +41,8 @@ pub(super) fn approve(
         return Err(part_of(name, &bundle.extension));
     }
     let proposal = servers.trust.propose(&*known.spec, &context.trust_context());
-    let proposal = proposal
-        .map_err(|why| Failure::new(Kind::Environment, format!("server `{name}` cannot be approved: {why}")))?;
+    let proposal =
+        proposal.map_err(|why| Failure::new(Code::Unreadable, format!("server `{name}` cannot be approved: {why}")))?;
     let proposal = uncovered.applied(proposal);
     match digest {
         Some(named) => check_digest(name, &proposal.identity.digest, named)?,
@@ -79,7 +79,7 @@ pub(super) fn withdraw(names: &[String], context: &AppContext, output: &mut Outp
 /// A server of an extension is approved with all the rest of it.
 fn part_of(name: &str, extension: &str) -> Failure {
     let message = format!("server `{name}` is part of the extension `{extension}`, which is approved as a whole");
-    Failure::new(Kind::Untrusted, message)
+    Failure::new(Code::NotApproved, message)
         .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(extension)))
 }
 

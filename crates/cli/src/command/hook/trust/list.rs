@@ -5,11 +5,11 @@ use ollm_trust::{Approvable, Approval, Approvals};
 use ollm_trust::{Standing, Term};
 use serde_json::{Value, json};
 
-use super::super::list::columns;
 use super::standing;
 use crate::command::ext;
 use crate::error::Failure;
 use crate::output::Output;
+use crate::table::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(context)?;
@@ -30,7 +30,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     if rows.is_empty() {
         return output.line("Nothing is approved.");
     }
-    let head = ["ID", "STATE", "FOR", "APPROVED", "BY", "SOURCE"].map(str::to_owned);
+    let head = ["ID", "STATE", "FOR", "APPROVED", "BY", "SOURCE"];
     let body = rows.iter().map(|(approval, state)| {
         [
             approval.id.clone(),
@@ -41,7 +41,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
             approval.source.clone(),
         ]
     });
-    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))
+    output.text(&table(head, body))
 }
 
 /// Whether the approved hook is here, and still what was approved.
