@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_process::{Children, End, Job, Limits, find_program};
+use ollm_protocol::Code;
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// More than this git does not list: some hundred thousand files.
 const MOST_OUTPUT: usize = 32 << 20;
@@ -34,7 +35,7 @@ impl<'a> GitJob<'a> {
 
     /// What git says.
     pub(crate) fn run(self, context: &AppContext) -> Result<Vec<u8>, AppError> {
-        let missing = || AppError::new(ErrorKind::Environment, "git is not on your PATH");
+        let missing = || AppError::new(Code::GitFailed, "git is not on your PATH");
         let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
         let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
         let job = Job {
@@ -58,7 +59,7 @@ impl<'a> GitJob<'a> {
         };
         let verb = self.args.iter().find(|arg| arg.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'));
         let verb = verb.filter(|verb| !verb.starts_with('-')).unwrap_or(&"");
-        Err(AppError::new(ErrorKind::Environment, format!("git {verb}: {words}")))
+        Err(AppError::new(Code::GitFailed, format!("git {verb}: {words}")))
     }
 }
 

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ollm_catalog::{Extension, check_extension_name, validate_extension};
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 use ollm_store::{Digest, Switch, set_switches};
 use rustix::io::Errno;
 use semver::Version;
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 mod builtin;
 mod fetch;
@@ -158,7 +158,7 @@ pub fn roll_back(name: &str, context: &AppContext) -> Result<Installed, AppError
     let root = InstallRoot::open(context)?;
     let now = read_installed(name, &root.place(name)).ok_or_else(|| not_ours(name))?;
     let before = read_installed(name, &root.previous(name)).ok_or_else(|| {
-        AppError::usage(format!("there is no version of `{name}` from before; it has {}", now.version))
+        AppError::new(Code::UnknownName, format!("there is no version of `{name}` from before; it has {}", now.version))
     })?;
     root.roll_back(name).map_err(|error| AppError::unwritten(&now.folder, &error))?;
     Ok(Installed { folder: now.folder, ..before })
@@ -192,13 +192,12 @@ impl Staged {
             // Before it is there: killed in between, a switch of something that is not there means nothing.
             let on = [(self.extension.switch_name(), Some(Switch { on: true, until: None }))];
             set_switches(&self.context.switches(), &on, SystemTime::now())
-                .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+                .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))?;
         }
         let done = if self.replaces.is_some() { self.root.replace(name) } else { self.root.install(name) };
         done.map_err(|error| self.not_placed(&error))?;
         let installed = read_installed(name, &self.root.place(name));
-        installed
-            .ok_or_else(|| AppError::new(ErrorKind::Environment, format!("`{name}` was installed and is gone again")))
+        installed.ok_or_else(|| AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again")))
     }
 
     fn not_placed(&self, error: &std::io::Error) -> AppError {
@@ -238,9 +237,12 @@ fn read_installed(name: &str, folder: &Path) -> Option<Installed> {
 
 /// A package of which nothing is taken.
 fn refused(why: &str) -> AppError {
-    AppError::new(ErrorKind::Configuration, format!("nothing was installed: {why}"))
+    AppError::new(Code::PackageRefused, format!("nothing was installed: {why}"))
 }
 
 fn not_ours(name: &str) -> AppError {
-    AppError::usage(format!("`{name}` was not installed from elsewhere, so there is nothing to update"))
+    AppError::new(
+        Code::UnknownExtension,
+        format!("`{name}` was not installed from elsewhere, so there is nothing to update"),
+    )
 }

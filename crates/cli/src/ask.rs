@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use ollm_protocol::Code;
 use ollm_store::one_line;
 use rustix::termios::{QueueSelector, tcflush};
 
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::{is_terminal, say};
 use crate::pager::page;
 
@@ -140,13 +141,13 @@ pub(crate) fn confirm(question: &str, what: &str) -> Result<(), Failure> {
 
 /// A person did not want something removed.
 pub(crate) fn not_removed(what: &str) -> Failure {
-    Failure::new(Kind::Usage, format!("{what} stays, because you did not say yes"))
+    Failure::new(Code::NotConfirmed, format!("{what} stays, because you did not say yes"))
 }
 
 /// Nobody could be asked whether something is to be removed.
 pub(crate) fn not_asked(what: &str) -> Failure {
     let message = format!("{what} stays: there is no terminal to ask on");
-    Failure::new(Kind::Usage, message).hint("`--yes` removes it without asking")
+    Failure::new(Code::NotConfirmed, message).hint("`--yes` removes it without asking")
 }
 
 /// Asks for something that nobody else should see on the screen. However it ends, the terminal is as it was.

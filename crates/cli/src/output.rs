@@ -5,13 +5,17 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ollm_app::{AppContext, Notices};
-use ollm_protocol::Reply;
+use ollm_protocol::{Code, Reply};
 use ollm_store::{escape_for_json, escape_for_people, one_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
+use crate::spinner::Spinner;
+use crate::timeline::{DIM, PLAIN};
+
+const RED: &str = "\x1b[1;31m";
 
 /// The two streams.
 #[derive(Debug)]
@@ -23,11 +27,22 @@ pub(crate) struct Output {
     log: Log,
     /// Why a part of the answer could not be written.
     lost: Option<String>,
+    /// What is printed and told is collected here, and becomes one JSON object at the end.
+    collected: Option<Collected>,
+    /// Shows that something goes on.
+    spinner: Option<Spinner>,
+}
+
+/// What a command would have printed and told.
+#[derive(Debug, Default)]
+struct Collected {
+    output: String,
+    messages: Vec<String>,
 }
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), lost: None }
+        Output { silent: false, verbose: false, log: Log::default(), lost: None, collected: None, spinner: None }
     }
 
     /// Keeps everything but the answer to ourselves.
@@ -38,6 +53,37 @@ impl Output {
     /// Tells also what went well.
     pub(crate) fn be_verbose(&mut self) {
         self.verbose = true;
+    }
+
+    /// Collects what is printed and told from now on, for one JSON object at the end.
+    pub(crate) fn collect(&mut self) {
+        self.collected = Some(Collected::default());
+    }
+
+    /// Ends the output of a command; its exit code.
+    pub(crate) fn finish(&mut self, done: Result<u8, Failure>) -> u8 {
+        self.spinner = None;
+        let collected = self.collected.take();
+        let (code, error) = match done {
+            Ok(code) => (code, Value::Null),
+            Err(failure) => (self.failure(&failure), failure.to_json()),
+        };
+        let Some(Collected { output, messages }) = collected else { return code };
+        let output = output.trim_end();
+        let output = (!output.is_empty()).then_some(output);
+        let told = self.pretty_json(&json!({"exit": code, "output": output, "messages": messages, "error": error}));
+        told.map_or_else(|failure| self.failure(&failure), |_| code)
+    }
+
+    /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
+    pub(crate) fn busy(&mut self, what: &str) {
+        let is_watched = !self.silent && self.collected.is_none() && io::stderr().is_terminal();
+        self.spinner = is_watched.then(|| Spinner::start(what));
+    }
+
+    /// Nothing goes on any more.
+    pub(crate) fn idle(&mut self) {
+        self.spinner = None;
     }
 
     /// Writes down in the log what was told so far.
@@ -78,13 +124,23 @@ impl Output {
     }
 
     /// Writes styled text; the styles are dropped where nobody would see them.
-    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn text(&mut self, text: &str) -> Result<u8, Failure> {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            collected.output.extend(anstream::adapter::strip_str(text));
+            return Ok(OK);
+        }
         written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
     }
 
     /// Writes an answer byte for byte.
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            collected.output.push_str(&String::from_utf8_lossy(stdout));
+            collected.messages.extend((!stderr.is_empty()).then(|| String::from_utf8_lossy(stderr).into_owned()));
+            return Ok(code);
+        }
         let mut out = io::stdout().lock();
         let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
         written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
@@ -92,7 +148,7 @@ impl Output {
 
     /// Fails if a part of an answer that was written as it came was lost.
     pub(crate) fn is_whole(&self) -> Result<(), Failure> {
-        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
+        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Code::OutputLost, why)))
     }
 
     /// Whether nobody reads standard output any more.
@@ -130,7 +186,10 @@ impl Output {
     }
 
     fn say(&mut self, text: &str) {
-        if !self.silent {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            collected.messages.push(one_line(text));
+        } else if !self.silent {
             // There is nobody left to tell when standard error is closed.
             let _ = writeln!(io::stderr(), "ollm: {}", one_line(text));
         }
@@ -138,14 +197,21 @@ impl Output {
 
     /// Tells the person something of several lines.
     pub(crate) fn explain(&mut self, text: &str) {
-        if !self.silent {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            collected.messages.push(anstream::adapter::strip_str(text).to_string().trim_end().to_owned());
+        } else if !self.silent {
             let _ = anstream::stderr().write_all(text.as_bytes());
         }
     }
 
     /// A bar on standard error.
     pub(crate) fn progress_bar(&self) -> Progress {
-        let target = if self.silent { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let target = if self.silent || self.collected.is_some() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(10)
+        };
         let bar = ProgressBar::with_draw_target(Some(0), target);
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg}") {
             bar.set_style(style);
@@ -162,10 +228,14 @@ impl Output {
             if failure.kind != Kind::Usage {
                 self.log.add("error", &failure.message);
             }
-            let _ = writeln!(io::stderr(), "ollm: {}", one_line(&failure.message));
+            let said = failure.code.map_or_else(|| "ollm".to_owned(), |code| format!("{RED}error[{code}]{PLAIN}"));
+            let _ = writeln!(anstream::stderr(), "{said}: {}", one_line(&failure.message));
         }
         for hint in &failure.hints {
             let _ = writeln!(io::stderr(), "  hint: {}", one_line(hint));
+        }
+        if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
+            let _ = writeln!(anstream::stderr(), "{DIM}  `ollm help {code}` explains it{PLAIN}");
         }
         failure.kind as u8
     }
@@ -182,6 +252,10 @@ impl Notices for Output {
 
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
+    }
+
+    fn wants_details(&self) -> bool {
+        self.is_verbose()
     }
 }
 
@@ -246,6 +320,6 @@ fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {
         Ok(()) => Ok(code),
         // The reader went away; that is its own business.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-        Err(error) => Err(Failure::new(Kind::Environment, format!("cannot write the answer: {error}"))),
+        Err(error) => Err(Failure::new(Code::OutputLost, format!("cannot write the answer: {error}"))),
     }
 }

@@ -37,6 +37,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         }
         Remedy::ShowRuns(id) => named("trace list --hook", id),
         Remedy::ListHooks => "ollm hook list".to_owned(),
+        Remedy::FindFaults => "ollm doctor".to_owned(),
         Remedy::ListServers => "ollm mcp list".to_owned(),
         Remedy::ListSessions => "ollm session list".to_owned(),
         Remedy::ListEvents => "ollm schema".to_owned(),

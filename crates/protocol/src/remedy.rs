@@ -84,6 +84,8 @@ pub enum Remedy {
     ShowRuns(String),
     /// See the hooks there are.
     ListHooks,
+    /// See what is wrong, wherever that is.
+    FindFaults,
     /// See the MCP servers there are.
     ListServers,
     /// See the sessions there are.
@@ -138,6 +140,7 @@ impl Remedy {
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
             Remedy::ShowRuns(_) => ("look at its runs", "", " shows its runs"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
+            Remedy::FindFaults => ("look for what is wrong", "", " shows what is wrong"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
             Remedy::ListSessions => ("look at the sessions there are", "", " shows the sessions there are"),
             Remedy::ListEvents => ("look at the events there are", "", " lists the events there are"),

@@ -2,11 +2,12 @@
 //! a network.
 
 use ollm_package::{Index, IndexEntry, Package, pack};
+use ollm_protocol::Code;
 use ollm_store::digest_bytes;
 use semver::Version;
 use serde_json::Value;
 
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// What an index of this kind is called in the configuration, and what its addresses begin with.
 pub(super) const BUILTIN: &str = "builtin";
@@ -74,9 +75,9 @@ pub(super) fn index() -> Index {
 
 /// The archive of an embedded extension.
 pub(super) fn archive(name: &str) -> Result<Vec<u8>, AppError> {
-    let missing = || AppError::new(ErrorKind::Environment, format!("the program has no extension `{name}` in it"));
+    let missing = || AppError::new(Code::NotFetched, format!("the program has no extension `{name}` in it"));
     let embedded = EXTENSIONS.iter().find(|one| one.name == name).ok_or_else(missing)?;
-    pack(&embedded.package()).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+    pack(&embedded.package()).map_err(|error| AppError::new(Code::NotFetched, error.to_string()))
 }
 
 impl Embedded {

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use ollm_net::tls_failure;
+use ollm_protocol::Code;
 use ureq::http::Response;
 use ureq::http::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
@@ -12,7 +13,7 @@ use ureq::{Agent, Body};
 
 use super::source::{check_address, shown};
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 const CONNECT: Duration = Duration::from_secs(15);
 /// How long a server may say nothing.
@@ -73,13 +74,11 @@ pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progres
                 let next = joined(&url, &place);
                 if wanted.redirects == Redirects::Refused {
                     let message = format!("{} sends us to {}", shown(&url), shown(&next));
-                    return Err(
-                        AppError::new(ErrorKind::Environment, message).hint("name that address if you trust it")
-                    );
+                    return Err(AppError::new(Code::NotFetched, message).hint("name that address if you trust it"));
                 }
                 if url.starts_with("https://") && !next.starts_with("https://") {
                     let message = format!("{} sends us to {}, which is not encrypted", shown(&url), shown(&next));
-                    return Err(AppError::new(ErrorKind::Environment, message));
+                    return Err(AppError::new(Code::NotFetched, message));
                 }
                 url = next;
             }
@@ -168,7 +167,7 @@ fn unreached(url: &str, error: &ureq::Error) -> AppError {
 }
 
 fn failed(url: &str, why: &str) -> AppError {
-    AppError::new(ErrorKind::Environment, format!("{} was not fetched: {why}", shown(url)))
+    AppError::new(Code::NotFetched, format!("{} was not fetched: {why}", shown(url)))
 }
 
 #[cfg(test)]

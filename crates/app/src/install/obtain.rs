@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ollm_catalog::{DownloadSettings, check_extension_name};
 use ollm_package::{Bounds, Package, read_archive};
+use ollm_protocol::Code;
 use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{SignatureCheck, check_signature};
 use semver::Version;
@@ -15,7 +16,7 @@ use super::source::{PackageSource, shown};
 use super::{Order, Reach, builtin, folder, refused, repository};
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// Larger archives are not read.
 const LARGEST_ARCHIVE: u64 = 64 << 20;
@@ -162,5 +163,5 @@ fn download(url: &str, reach: Reach, context: &AppContext, progress: Progress<'_
 
 fn offline(url: &str) -> AppError {
     let message = format!("{} is on a server, and no server is asked", shown(url));
-    AppError::new(ErrorKind::Environment, message).hint("leave out --offline")
+    AppError::new(Code::NotFetched, message).hint("leave out --offline")
 }

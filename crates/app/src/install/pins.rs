@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ollm_protocol::Code;
 use ollm_store::versioned::{self, Loaded};
 use serde_json::{Value, json};
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 const VERSION: u32 = 1;
 const LARGEST_FILE: u64 = 1 << 20;
@@ -21,7 +22,7 @@ pub fn pins(context: &AppContext) -> Result<BTreeMap<String, String>, AppError> 
         Loaded::Missing => Ok(BTreeMap::new()),
         Loaded::Current(document) => Ok(read(&document)),
         // Who was held to something must not go on without it.
-        Loaded::Refused(trouble) => Err(AppError::new(ErrorKind::Environment, trouble.to_string())),
+        Loaded::Refused(trouble) => Err(AppError::new(Code::Unreadable, trouble.to_string())),
     }
 }
 
@@ -40,7 +41,7 @@ pub fn set_pin(name: &str, pin: Option<&str>, context: &AppContext) -> Result<bo
         let changed = before.as_deref() != pin;
         Ok((changed.then(|| json!({"version": VERSION, "pins": pins})), before.is_some()))
     });
-    changed.map_err(|error| AppError::new(ErrorKind::Environment, format!("the pin was not kept: {error}")))
+    changed.map_err(|error| AppError::new(Code::NotWritten, format!("the pin was not kept: {error}")))
 }
 
 fn read(document: &Value) -> BTreeMap<String, String> {

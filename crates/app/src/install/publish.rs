@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use ollm_catalog::{Severity, validate_extension};
 use ollm_package::{Index, IndexEntry, pack};
+use ollm_protocol::Code;
 use ollm_store::{digest_bytes, read_bounded, replace_through_links};
 use semver::Version;
 
 use super::staging::check_valid;
 use super::{folder, refused};
 use crate::app::App;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// The file that the index is written to.
 const INDEX: &str = "index.json";
@@ -45,7 +46,7 @@ pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -
         if let Some(listed) = index.entries.iter_mut().find(same) {
             if listed.checksum != entry.checksum {
                 let message = format!("{} {} is listed already with another content", entry.name, entry.version);
-                return Err(AppError::usage(message).hint("give it a higher version"));
+                return Err(AppError::new(Code::AlreadyThere, message).hint("give it a higher version"));
             }
             entry.updated_at.clone_from(&listed.updated_at);
             *listed = entry.clone();
@@ -67,7 +68,7 @@ pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -
 
 fn known(file: &Path) -> Result<Index, AppError> {
     let unusable = |why: &dyn std::fmt::Display| {
-        AppError::new(ErrorKind::Configuration, format!("{} cannot be used: {why}", file.display()))
+        AppError::new(Code::WrongForm, format!("{} cannot be used: {why}", file.display()))
     };
     match read_bounded(file, LARGEST_INDEX).map_err(|error| unusable(&error))? {
         Some(bytes) => Index::parse(&bytes).map_err(|error| unusable(&error)),
@@ -111,7 +112,7 @@ fn signature(archive: &Path) -> Result<Option<String>, AppError> {
     let mut path = archive.as_os_str().to_owned();
     path.push(".minisig");
     let path = PathBuf::from(path);
-    let unusable = |why: String| AppError::new(ErrorKind::Configuration, format!("{}: {why}", path.display()));
+    let unusable = |why: String| AppError::new(Code::WrongForm, format!("{}: {why}", path.display()));
     let bytes = read_bounded(&path, LARGEST_SIGNATURE).map_err(|error| unusable(error.to_string()))?;
     bytes.map(String::from_utf8).transpose().map_err(|_| unusable("it is no signature".to_owned()))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ollm_catalog::DownloadSettings;
 use ollm_package::{Index, IndexEntry, rank};
-use ollm_protocol::{Remedy, nearest};
+use ollm_protocol::{Code, Remedy, nearest};
 use ollm_store::versioned::{self, Loaded};
 use ollm_store::{digest_bytes, read_bounded, write_atomic};
 use semver::Version;
@@ -15,7 +15,7 @@ use super::builtin::{self, BUILTIN};
 use super::fetch::{Fetched, Progress, Redirects, Validators, Wanted, fetch, joined};
 use super::source::{check_address, shown};
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 const VERSION: u32 = 1;
 /// Larger indexes are not read.
@@ -125,14 +125,17 @@ impl Registry {
         let entry = entry.ok_or_else(|| {
             let there: Vec<String> = versions.iter().take(10).map(|entry| entry.version.to_string()).collect();
             let wanted = version.map(ToString::to_string).unwrap_or_default();
-            AppError::usage(format!("index {} has no version {wanted} of `{name}`", shown(address)))
-                .hint(format!("it has {}", there.join(", ")))
+            AppError::new(
+                Code::UnknownExtension,
+                format!("index {} has no version {wanted} of `{name}`", shown(address)),
+            )
+            .hint(format!("it has {}", there.join(", ")))
         })?;
         Ok(Hit { entry: (*entry).clone(), index: address.clone() })
     }
 
     fn unknown(&self, name: &str, context: &AppContext) -> AppError {
-        let error = AppError::usage(format!("no index has an extension `{name}`"));
+        let error = AppError::new(Code::UnknownExtension, format!("no index has an extension `{name}`"));
         let error = self.notes.iter().fold(error, AppError::hint);
         let names = self.indexes.iter().flat_map(|one| &one.index.entries).map(|entry| entry.name.as_str());
         match nearest(name, names) {
@@ -252,5 +255,5 @@ impl Remote<'_> {
 }
 
 fn unusable(why: &dyn std::fmt::Display) -> AppError {
-    AppError::new(ErrorKind::Environment, why.to_string())
+    AppError::new(Code::NotFetched, why.to_string())
 }

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use ollm_package::{Bounds, Collector, LinkBase, Package};
+use ollm_protocol::Code;
 
 use super::source::shown;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::git::GitJob;
 
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -186,5 +187,5 @@ fn environment(context: &AppContext) -> Vec<(OsString, OsString)> {
 }
 
 fn broken(why: &str) -> AppError {
-    AppError::new(ErrorKind::Environment, format!("the repository cannot be read: {why}"))
+    AppError::new(Code::GitFailed, format!("the repository cannot be read: {why}"))
 }

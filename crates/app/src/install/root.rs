@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_catalog::INSTALL_RECORD;
 use ollm_package::Package;
+use ollm_protocol::Code;
 use ollm_store::raw::sync_folder;
 use ollm_store::{lock_file, read_bounded, write_atomic};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::record::InstallRecord;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 const ASIDE: &str = ".staged";
 const PREVIOUS: &str = ".previous";
@@ -60,7 +61,7 @@ impl InstallRoot {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let message = "another process installs or removes extensions right now";
-                return Err(AppError::new(ErrorKind::Environment, message).hint("try again when it is done"));
+                return Err(AppError::new(Code::Busy, message).hint("try again when it is done"));
             }
             Err(TryLockError::Error(error)) => return Err(unlocked(&error)),
         }

@@ -6,7 +6,7 @@ use ollm_catalog::{
     Extension, INSTALL_RECORD, Problem, Severity, foreign_manifest, is_package_manifest, validate_extension,
 };
 use ollm_package::Package;
-use ollm_protocol::{Layer, Remedy};
+use ollm_protocol::{Code, Layer, Remedy};
 use ollm_store::{Digest, TreeLimits, digest_tree};
 use semver::Version;
 
@@ -16,7 +16,7 @@ use super::root::{InstallRoot, extensions_folder};
 use super::{Downgrade, Installed, Order, read_installed, refused};
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// What came of a package that was written aside.
 pub(super) enum Laid {
@@ -39,7 +39,7 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
     let Obtained { package, mut record, mut notes, expected, signer_known } = obtained;
     let package = rooted(package)?;
     let unwritten = |error: std::io::Error| {
-        AppError::new(ErrorKind::Environment, format!("nothing was installed: the package cannot be written: {error}"))
+        AppError::new(Code::NotWritten, format!("nothing was installed: the package cannot be written: {error}"))
     };
     let staged = root.stage(&package).map_err(unwritten)?;
     let foreign = match package.get("manifest.json") {
@@ -123,7 +123,7 @@ fn replaced(order: &Order, extension: &Extension, root: &InstallRoot) -> Result<
     match read_installed(name, &place) {
         None if place.symlink_metadata().is_ok() => {
             let message = format!("{} is there already, and was not installed from elsewhere", place.display());
-            Err(AppError::usage(message).hint("move it away, or give it another name"))
+            Err(AppError::new(Code::AlreadyThere, message).hint("move it away, or give it another name"))
         }
         installed => Ok(installed),
     }
@@ -149,7 +149,7 @@ fn check_version(
         let remedy = Remedy::InstallVersion { name, version: version.to_string() };
         let message =
             format!("`{}` {before} is installed, and {version} is lower; nothing was changed", extension.name);
-        return Err(AppError::usage(message).hint(context.tell(&remedy)));
+        return Err(AppError::new(Code::LowerVersion, message).hint(context.tell(&remedy)));
     }
     Ok(())
 }

@@ -315,7 +315,7 @@ fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, E
     let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let parts: Vec<&str> = path.split('.').collect();
     let spot = spot(&Cursor::root(&node), &parts);
-    let place = spot.as_ref().map(|spot| document.locate(std::iter::once(spot)).into_iter().next().unwrap_or_default());
+    let place = spot.as_ref().map(|spot| document.locate(spot));
     let place = place.unwrap_or_default();
     let value = at(&node, &parts).map(|node| {
         let reading = find(path).map(|(key, _)| key.kind.read(node));

@@ -236,6 +236,9 @@ pub const KEYS: &[Key] = &[
     key("telemetry.otlp.endpoint", Kind::Text(Item::Words), "null", "The collector of OpenTelemetry that gets a span for every event and every hook of long-running commands, by OTLP over HTTP, as in `http://127.0.0.1:4318`. Never the data of events.")
         .variable("OLLM_TELEMETRY_OTLP_ENDPOINT")
         .project(ELSEWHERE),
+    key("telemetry.otlp.headersEnv", Kind::Text(Item::Variable), "\"OTEL_EXPORTER_OTLP_HEADERS\"", "The variable that holds headers for the collector, such as a key, as OpenTelemetry writes them: `name=value,name=value`.")
+        .variable("OLLM_TELEMETRY_OTLP_HEADERS_ENV")
+        .project(ELSEWHERE),
     key("telemetry.prometheus.listen", Kind::Text(Item::Words), "null", "The address at which Prometheus can ask long-running commands for numbers, as in `127.0.0.1:9464`; whoever reaches it reads the names of your hooks.")
         .variable("OLLM_TELEMETRY_PROMETHEUS_LISTEN")
         .project(ELSEWHERE),
@@ -428,7 +431,6 @@ pub(super) mod by_path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Node;
     use crate::value::Reading;
 
     #[test]
@@ -442,7 +444,7 @@ mod tests {
     #[test]
     fn every_default_is_a_value_its_kind_allows() {
         for key in KEYS.iter().filter(|key| key.default != "null") {
-            let node: Node = serde_json::from_str(key.default).unwrap();
+            let node = crate::file::parse(key.default, crate::file::Syntax::Json).unwrap();
             assert_eq!(key.kind.read(&node), Reading::Exact(key.default_value()), "{}", key.path);
         }
     }

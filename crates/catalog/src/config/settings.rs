@@ -133,6 +133,8 @@ pub struct TraceSettings {
 pub struct TelemetrySettings {
     /// The collector that takes spans, by OTLP over HTTP.
     pub otlp_endpoint: Option<String>,
+    /// The variable that holds headers for the collector.
+    pub otlp_headers: Option<String>,
     /// The address at which Prometheus can ask.
     pub prometheus_listen: Option<String>,
 }
@@ -286,6 +288,7 @@ impl Config {
         let text = |path: &str| Some(self.text(path)).filter(|text| !text.is_empty());
         TelemetrySettings {
             otlp_endpoint: text("telemetry.otlp.endpoint"),
+            otlp_headers: text("telemetry.otlp.headersEnv"),
             prometheus_listen: text("telemetry.prometheus.listen"),
         }
     }

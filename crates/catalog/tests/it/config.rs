@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ollm_catalog::{Config, HookSettings, Positions, Problem, Setting, Severity};
+use ollm_catalog::{Config, HookSettings, Problem, Setting, Severity};
 use ollm_protocol::Basis;
 use ollm_protocol::RateLimit;
 
@@ -29,7 +29,7 @@ fn the_documented_configuration_loads_without_a_problem() {
     world.write(USER, text);
     world.write(PROJECT, text);
     let expected = HookSettings {
-        enabled_from: "~/.ollm/config.yaml".to_owned(),
+        enabled_from: "~/.ollm/config.yaml:2:12".to_owned(),
         timeout: Some(Duration::from_secs(30)),
         ..HookSettings::default()
     };
@@ -222,8 +222,7 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
 
 #[test]
 fn positions_of_settings_are_there_when_asked_for() {
-    let mut world = World::new();
-    world.positions = Positions::Always;
+    let world = World::new();
     world.write(USER, "hooks:\n  enabled: true\n");
     assert_eq!(settings(&world).enabled_from, "~/.ollm/config.yaml:2:12");
 }
@@ -351,7 +350,6 @@ fn a_newer_version_is_refused_by_name() {
 #[test]
 fn every_part_gets_its_settings_in_its_own_types() {
     let mut world = World::new();
-    world.positions = Positions::Always;
     world.places.home = world.path("home/moved");
     world.write("home/moved/config.yaml", "hooks: {rateLimit: {perMinute: 5, cooldownMs: 2s}, http: {allow: [localhost:8080, 10.0.0.0/8]}}\nextensions: {directories: [~/.ollm/extensions, ~/more, .ollm/extensions, /abs], settings: {git: {repo: a/b}}}\nmcp: {connectionTimeout: 1s, servers: {git: {command: npx, timeout: \"5000\", own: {x: 1}}}}\nmodel: {name: x, temperature: 1, own: [1]}\ntrace: {enabled: off, maxSize: 1MiB}\nlog: {level: error}\n");
     world.write(PROJECT, "mcp: {servers: {docs: {url: \"http://127.0.0.1:1\"}}}\n");
@@ -430,6 +428,6 @@ fn trust_in_all_projects_does_not_reach_into_a_repository_within_one() {
     std::fs::create_dir_all(world.path("project/.git")).unwrap();
     std::fs::create_dir_all(world.path("project/clone/.git")).unwrap();
     let inner = world.places.standing_in(&world.path("project/clone"));
-    let (catalog, _) = ollm_catalog::load(&inner, &|_| None, &ollm_catalog::Overrides::default(), Positions::OnDemand);
+    let (catalog, _) = ollm_catalog::load(&inner, &|_| None, &ollm_catalog::Overrides::default());
     assert_eq!(catalog.settings.untrusted_projects, [world.path("project/clone")]);
 }

@@ -23,6 +23,7 @@ mod lab;
 mod mcp;
 mod measure;
 mod planning;
+mod traces;
 
 use lab::Lab;
 
@@ -35,6 +36,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("planning", |_| planning::planning()),
     ("guards", |_| guards::guards()),
     ("features", |lab| measure::table(lab.features())),
+    ("trace", |lab| measure::table(lab.traces())),
     ("agent", agent::agent),
     ("box", |lab| measure::table(boxes::boxes(lab))),
     ("extensions", extensions::measure),

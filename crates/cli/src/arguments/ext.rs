@@ -78,9 +78,6 @@ pub(crate) enum ExtCommand {
         /// Do not ask; its secrets go as well
         #[arg(long, short)]
         yes: bool,
-        /// Print a JSON object
-        #[arg(long)]
-        json: bool,
     },
     /// Make an index of extensions that others can install from
     #[command(subcommand)]
@@ -283,7 +280,8 @@ pub(crate) enum SkillCommand {
 }
 
 const SKILL_HELP: &str = "What has no value is asked for on a terminal; without one it is an error that names it.
-With --agent the prompt is handed to the agent, as `ollm run PROMPT` does, with the same options, output and exit codes.";
+With --agent the prompt is handed to the agent, as `ollm run PROMPT` does, with the same options, output and exit codes.
+Behind `skill run`, --set fills a placeholder; a setting for one run stands in front: `ollm --set KEY=VALUE skill run …`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SkillArguments {

@@ -10,7 +10,7 @@ use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
 use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
-use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
+use crate::error::{BLOCKED, Failure, INTERRUPTED, OK};
 use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
 use crate::person::Terminal;
@@ -20,6 +20,7 @@ mod reader;
 mod slash;
 
 use files::ChatFiles;
+use ollm_protocol::Code;
 use reader::{Input, Reader};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -56,7 +57,7 @@ fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &m
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(StartError::Interrupted) => return Ok(INTERRUPTED),
-        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+        Err(error) => return Err(Failure::new(Code::Environment, error.to_string())),
     };
     let _control = Control::open(app.borrow().mcp_tools.as_ref(), &id, context).map_err(|why| shared.lock().tell(&why));
     let mut reader = Reader::new(context, &cancel)?;

@@ -52,7 +52,7 @@ const REFUSED: &[&str] = &[
 const FREE: &[&str] = &[
     "box", "chat", "completions install", "config get", "config path", "config show", "config validate", "demo", "doctor", "emit",
     "explain",
-    "ext index build", "ext info", "ext list", "ext new", "ext reload", "ext search", "ext test", "ext validate", "git-hook run", "git-hook status", "hook convert", "hook list", "hook new", "hook plan",
+    "ext index build", "ext info", "ext list", "ext new", "ext reload", "ext search", "ext test", "ext validate", "git-hook run", "git-hook status", "help", "hook convert", "hook list", "hook new", "hook plan",
     "hook run", "hook show", "hook test", "hook trigger", "hook validate", "man", "mcp call", "mcp list", "mcp logs", "mcp prompts",
     "mcp resources", "mcp restart", "mcp start", "mcp status", "mcp stop", "mcp tools", "model list", "model pull",
     "model show", "replay", "run", "schema",

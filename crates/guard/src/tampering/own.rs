@@ -143,11 +143,10 @@ pub(super) fn copy(run: &Run, is_ours: impl Fn(&Field) -> bool) -> Option<Findin
     if run.program.files != Files::Known || run.name == "ollm" || only_looks(&run.name) {
         return None;
     }
-    let value = |arg: &Field| match arg.text.split_once('=') {
-        Some((_, value)) => Field { text: value.to_owned(), ..arg.clone() },
-        None => arg.clone(),
-    };
-    let named = run.args.iter().any(|arg| is_ours(&value(arg)));
+    let named = run.args.iter().any(|arg| match arg.text.split_once('=') {
+        Some((_, value)) => is_ours(&Field { text: value.to_owned(), ..arg.clone() }),
+        None => is_ours(arg),
+    });
     named.then(|| Finding::ask(format!("{REASON}, and a copy of ollm could: {}", run.shown())))
 }
 

@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use ollm_agent::Cancel;
 use ollm_app::AppContext;
+use ollm_protocol::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::say;
 
 /// The most lines that are remembered.
@@ -65,7 +66,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(context: &AppContext, cancel: &Cancel) -> Result<Reader, Failure> {
         let unread =
-            |error: ReadlineError| Failure::new(Kind::Environment, format!("the terminal cannot be read: {error}"));
+            |error: ReadlineError| Failure::new(Code::Environment, format!("the terminal cannot be read: {error}"));
         let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true).build();
         let mut editor = DefaultEditor::with_config(config).map_err(unread)?;
         let history = context.places.home.join("state/chat-history");

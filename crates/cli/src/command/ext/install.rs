@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ollm_app::install::{Downgrade, Order, PackageSource, Prepared, Reach, Staged, prepare};
 use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::INSTALL_RECORD;
+use ollm_protocol::Code;
 use ollm_store::{Digest, Hasher, escape_for_people, one_line};
 use ollm_trust::{Row, files_in};
 use semver::Version;
@@ -16,7 +17,7 @@ use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
 use crate::ask::{Chosen, YES, choose};
 use crate::command::review::{Uncovered, row, show};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::{Output, is_terminal};
 
 /// Nothing larger is part of an extension.
@@ -124,11 +125,11 @@ fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Ou
     match choose(&question, YES, &|| false) {
         Chosen::One(()) => Ok(()),
         Chosen::No => {
-            Err(Failure::new(Kind::Usage, format!("`{name}` was not installed, because you did not say yes")))
+            Err(Failure::new(Code::NotConfirmed, format!("`{name}` was not installed, because you did not say yes")))
         }
         Chosen::Nobody => {
             let message = format!("`{name}` was not installed: there is no terminal to ask on");
-            Err(Failure::new(Kind::Usage, message).hint("`--yes` accepts what is shown, and approves nothing"))
+            Err(Failure::new(Code::NotConfirmed, message).hint("`--yes` accepts what is shown, and approves nothing"))
         }
     }
 }
@@ -154,7 +155,7 @@ fn approve(
     let whole = propose(extension, app)?;
     if whole.identity.digest != digest {
         let message = format!("`{name}` changed right after it was installed, and was not approved");
-        return Err(Failure::new(Kind::Untrusted, message).hint("look through it before you approve it"));
+        return Err(Failure::new(Code::DigestMismatch, message).hint("look through it before you approve it"));
     }
     if let Some(why) = verified {
         output.tell(&format!("`{name}` is verified: {why}"));

@@ -2,18 +2,17 @@
 
 use ollm_app::install::{Hit, Registry, installed};
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::install::reach;
 use crate::arguments::ext::SearchArguments;
-use crate::command::hook::columns;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
+use crate::table::table;
 
 pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let query = arguments.words.join(" ");
     let mut bar = output.progress_bar();
     let registry =
@@ -32,15 +31,14 @@ pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mu
         output.tell(&format!("no index has anything about `{query}`"));
         return Ok(FINDING);
     }
-    let head = ["NAME", "VERSION", "INSTALLED", "DESCRIPTION", "INDEX"].map(str::to_owned);
     let line = |hit: &Hit| {
         let entry = &hit.entry;
         let texts =
             [&entry.name, &entry.version.to_string(), version(hit).unwrap_or("-"), &entry.description, &hit.index];
         texts.map(one_line)
     };
-    let rows: Vec<[String; 5]> = std::iter::once(head).chain(hits.iter().map(line)).collect();
-    output.text(&columns(&rows))?;
+    let head = ["NAME", "VERSION", "INSTALLED", "DESCRIPTION", "INDEX"];
+    output.text(&table(head, hits.iter().map(line)))?;
     Ok(OK)
 }
 

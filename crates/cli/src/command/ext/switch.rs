@@ -4,12 +4,13 @@ use std::time::SystemTime;
 
 use ollm_app::{App, AppContext, Only, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
+use ollm_protocol::Code;
 use ollm_store::{Switch, one_line, set_switches};
 
 use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
 use crate::command::review::Uncovered;
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::{Output, is_terminal};
 
 pub(super) fn enable(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -85,7 +86,7 @@ fn load(names: &[String], context: &AppContext) -> Result<App, Failure> {
     let app = App::load_only(context, Only { names, index: &index })?;
     index.remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
-        return Err(Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`"));
+        return Err(Failure::new(Code::NotLoaded, off).hint("`ollm config set extensions.enabled true`"));
     }
     match names.iter().find(|name| app.extensions.get(name).is_none()) {
         Some(name) => Err(unknown(name, &app)),
@@ -96,5 +97,5 @@ fn load(names: &[String], context: &AppContext) -> Result<App, Failure> {
 fn set(extension: &Extension, on: bool, context: &AppContext) -> Result<(), Failure> {
     let change = [(extension.switch_name(), Some(Switch { on, until: None }))];
     set_switches(&context.switches(), &change, SystemTime::now())
-        .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))
+        .map_err(|error| Failure::new(Code::NotWritten, format!("the switch cannot be kept: {error}")))
 }

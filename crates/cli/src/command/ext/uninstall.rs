@@ -7,26 +7,19 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::{App, AppContext, install, refuse_agents, secrets, switch_name};
-use ollm_catalog::{Extension, Index, Origin, Positions, forget_extension_settings, validate_extension};
-use ollm_protocol::Layer;
+use ollm_catalog::{Extension, Index, Origin, forget_extension_settings, validate_extension};
+use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
-use serde_json::json;
 
 use super::list::strays;
 use super::{named, revoke, scope};
 use crate::ask::{Chosen, YES, choose, confirm};
-use crate::error::{Failure, Kind};
-use crate::output::{Output, shown};
+use crate::error::Failure;
+use crate::output::Output;
 
-pub(super) fn run(
-    name: &str,
-    yes: bool,
-    as_json: bool,
-    context: &AppContext,
-    output: &mut Output,
-) -> Result<u8, Failure> {
+pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "remove extensions")?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     // What was listed can be removed, also half of an extension.
     let strays = strays(&app, context);
     let stray = strays.iter().map(|(stray, _)| stray).find(|stray| stray.name == name);
@@ -50,10 +43,6 @@ pub(super) fn run(
     Index::load(&context.extension_names()).forget(&extension.root);
     if !drops_secrets {
         output.tell(&format!("its secrets stay in your keyring: {}", secrets.join(", ")));
-    }
-    if as_json {
-        let kept = if drops_secrets { Vec::new() } else { secrets };
-        return output.pretty_json(&json!({"name": name, "path": shown(&folder), "secretsKept": kept}));
     }
     output.line(&one_line(&format!("{name} is gone")))
 }
@@ -79,7 +68,7 @@ fn unset(extension: &Extension, app: &App, context: &AppContext) -> Result<(), F
     }
     forget_extension_settings(&context.places, &extension.name).map(drop).map_err(|error| {
         let message = format!("extensions.settings.{} stays in your configuration: {error}", extension.name);
-        Failure::new(Kind::Environment, message).hint("take it out by hand, then remove the extension again")
+        Failure::new(Code::NotWritten, message).hint("take it out by hand, then remove the extension again")
     })
 }
 
@@ -93,7 +82,7 @@ fn removable(extension: &Extension, app: &App) -> Result<std::path::PathBuf, Fai
     });
     found.ok_or_else(|| {
         let message = format!("{} lies in no directory of extensions and is left alone", extension.root.display());
-        Failure::new(Kind::Environment, message)
+        Failure::new(Code::NotWritten, message)
     })
 }
 
@@ -101,7 +90,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     let is_link = folder.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     let removed = if is_link { fs::remove_file(folder) } else { fs::remove_dir_all(folder) };
     removed.map_err(|error| {
-        Failure::new(Kind::Environment, format!("{} cannot be removed: {error}", folder.display()))
+        Failure::new(Code::NotWritten, format!("{} cannot be removed: {error}", folder.display()))
             .hint("its approval is withdrawn already; remove the rest by hand")
     })
 }
@@ -111,7 +100,7 @@ fn forget(extension: &Extension, drops_secrets: bool, context: &AppContext) -> R
     if extension.layer == Layer::User {
         install::forget(&extension.name, context)?;
     }
-    let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
+    let unwritten = |error: ollm_store::UpdateError| Failure::new(Code::NotWritten, error.to_string());
     if context.switches().exists() {
         let changes: Vec<_> = switches(extension, context).into_iter().map(|name| (name, None)).collect();
         set_switches(&context.switches(), &changes, SystemTime::now()).map_err(unwritten)?;
@@ -123,7 +112,7 @@ fn forget(extension: &Extension, drops_secrets: bool, context: &AppContext) -> R
     let names: Vec<String> = names.collect();
     secrets::remove(&names, context).map(drop).map_err(|failure| {
         let message = format!("the folder stays, because {}", failure.message);
-        Failure::new(Kind::Environment, message).hint("what is filed under `ollm` in the system keyring can go by hand")
+        Failure::new(Code::NoSecret, message).hint("what is filed under `ollm` in the system keyring can go by hand")
     })
 }
 

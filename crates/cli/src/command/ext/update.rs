@@ -4,6 +4,7 @@ use ollm_app::install::{
     Installed, Prepared, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
 };
 use ollm_app::{App, AppContext, refuse_agents};
+use ollm_protocol::Code;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
 use crate::ask::{Chosen, YES, choose};
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -94,10 +95,10 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
             (true, _) => {}
             (false, ask) => match ask() {
                 Chosen::One(()) => {}
-                Chosen::No => return Err(Failure::new(Kind::Usage, format!("{name} stays as it is"))),
+                Chosen::No => return Err(Failure::new(Code::NotConfirmed, format!("{name} stays as it is"))),
                 Chosen::Nobody => {
                     let message = format!("{name} stays as it is: there is no terminal to ask on");
-                    return Err(Failure::new(Kind::Usage, message).hint("`--yes` does it without asking"));
+                    return Err(Failure::new(Code::NotConfirmed, message).hint("`--yes` does it without asking"));
                 }
             },
         }

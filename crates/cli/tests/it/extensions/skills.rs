@@ -101,7 +101,7 @@ fn a_person_is_told_that_a_skill_is_not_approved_and_an_agent_does_not_get_it() 
         assert!(ran.code == 4 && !format!("{ran:?}").contains("Explain it."), "{ran:?}");
     }
     let list = lab.run(&["skill", "list"]).stdout;
-    assert!(list.contains("TRUST") && list.contains("untrusted  Explain"), "{list}");
+    assert!(list.contains("TRUST") && list.contains("git.explain  untrusted"), "{list}");
     approve(&lab, "git");
     for command in commands {
         let mut by_agent = lab.ollm(command);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use ollm_app::{App, AppContext, belongings, remove_belongings, remove_empty_file};
+use ollm_catalog::edit;
 use ollm_catalog::edit::Change;
-use ollm_catalog::{Positions, edit};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
 
@@ -22,7 +22,7 @@ pub(in crate::command::hook) fn run(
     refuse(context)?;
     for id in &arguments.ids {
         // Each removal moves what stands behind it.
-        let app = App::load(context, Positions::Always)?;
+        let app = App::load(context)?;
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
         let own = belongings(&hook, &app.hooks());
