@@ -120,16 +120,13 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| context.variable(name)).filter(|name| !name.is_empty());
     let place = format!("{}:{}:{}", origin.file.display(), origin.line, origin.column);
     let Some(editor) = editor else {
-        return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook stands in {place}"))
+        return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook is in {place}"))
             .hint("change single keys with `ollm hook edit ID KEY=VALUE`"));
     };
     let before = std::fs::read(&origin.file)
         .map_err(|error| Failure::new(Code::Unreadable, format!("{place} cannot be read: {error}")))?;
     if !open::editor(&editor, context.search_path(), &origin.file, origin.line) {
-        return Err(Failure::new(
-            Code::MissingProgram,
-            format!("`{editor}` did not end well; the hook stands in {place}"),
-        ));
+        return Err(Failure::new(Code::MissingProgram, format!("`{editor}` did not end well; the hook is in {place}")));
     }
     let problems = news(&origin.file, known, context)?;
     for problem in &problems {

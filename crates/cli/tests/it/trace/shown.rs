@@ -42,6 +42,17 @@ pub(super) fn screen(lab: &Lab, ran: &Ran) -> String {
 }
 
 #[test]
+fn a_trace_of_any_length_is_counted_within_bounds() {
+    let lab = Lab::new().set("OLLM_TRACE_MAX_SIZE", "64MiB");
+    let record =
+        json!({"version": 1, "traceId": "x", "time": "2026-01-01T00:00:00.000Z", "event": "error", "verdict": {}});
+    lab.write("home/.ollm/trace/trace.jsonl", format!("{record}\n").repeat(100_001));
+    let ran = lab.run(&["trace", "stats"]);
+    assert!(ran.stdout.starts_with("100000 events from "), "{ran:?}");
+    assert!(ran.stderr.contains("only the newest 100000 events are looked at"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_trace_in_full() {
     let lab = furnished();
     let blocked = lab.traces()[0]["traceId"].as_str().unwrap().to_owned();

@@ -47,7 +47,7 @@ pub(in crate::command::hook) fn run(
     let source = if arguments.project { Source::Workspace } else { Source::User };
     edit::append(&file, Form::Events, &arguments.event, &entry, Owner { source, layer, rules: &app.rules })
         .map_err(|error| unchanged(&file, &error))?;
-    output.line(&format!("{name} stands in {}", file.display()))?;
+    output.line(&format!("{name} was added to {}", file.display()))?;
     let next = if arguments.project { "hook trust" } else { "hook test" };
     output.tell(&format!("next: ollm {next} {}", ollm_shell::shell_word(&name)));
     Ok(OK)

@@ -28,7 +28,7 @@ pub(in crate::command::hook) fn run(
         let own = belongings(&hook, &app.hooks());
         let with_files = wanted(&hook, &own, arguments)?;
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
-        output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
+        output.line(&one_line(&format!("{} was removed from {}", hook.id(), path.display())))?;
         if with_files {
             remove_belongings(&own)?;
             let emptied = remove_empty_file(path, &app.rules)?.then(|| path.clone());
