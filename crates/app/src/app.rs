@@ -21,7 +21,7 @@ use ollm_trust::{Trust, Untrusted};
 use crate::app_context::AppContext;
 use crate::complete::complete;
 use crate::error::AppError;
-use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
+use crate::guards::{guard_id, guards, refusing_guard, shared_guards, unread_project};
 use crate::migrate::migrate_on_load;
 use crate::port::Notices;
 use crate::servers::McpTools;
@@ -282,8 +282,7 @@ impl App {
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
-            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, context) });
+            let _ = engine.registry.register(guard);
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {

@@ -17,7 +17,7 @@ use crate::file::{Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids};
 use crate::node::{Cursor, Node};
 use crate::path::Walked;
-use crate::place::{Places, same_place};
+use crate::place::{MOST_PROJECTS, Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
@@ -203,6 +203,10 @@ fn load_all(
 ) -> (Catalog, Vec<Problem>, Option<ReadFiles>) {
     let mut budget = reading.bounded.then(Budget::new);
     let (mut looked, mut problems) = (Looked::default(), Vec::new());
+    if places.projects().count() > MOST_PROJECTS {
+        problems.extend(places.project.as_deref().map(too_deep));
+        return (Catalog::default(), problems, None);
+    }
     owned_files(places).for_each(|(file, _)| looked.state(&file));
     let files = read_files(places, &mut budget, &mut looked, &mut problems);
     let mut around = Vec::new();
@@ -250,6 +254,13 @@ fn load_all(
     let read = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
     problems.splice(0..0, around);
     (Catalog { hooks, settings, undeclared, config, budget }, problems, read)
+}
+
+/// Guards of all projects around could not be loaded in time, and none of them may be left out.
+fn too_deep(project: &Path) -> Problem {
+    let message = format!("it lies in more than {MOST_PROJECTS} projects, one within another; nothing runs here");
+    let help = Some("work in a folder with fewer folders around it that have a `.ollm` or `.git`".to_owned());
+    Problem { help, ..Problem::of_file(Code::TooMuch, Severity::Fatal, project, message) }
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.

@@ -84,9 +84,13 @@ fn from<'w>(words: &[&'w str]) -> Option<&'w str> {
     let hook = words.iter().position(|word| *word == "hook")?;
     let mut words = words.iter().skip(hook + 1).filter(|word| !matches!(**word, "-v" | "--verbose"));
     words.next().filter(|word| **word == "run")?;
-    let named = words.by_ref().find_map(|word| word.strip_prefix("--from"))?;
-    match named.strip_prefix('=') {
-        Some(name) => Some(name),
-        None => Some(words.next().copied().unwrap_or_default()),
-    }
+    let words: Vec<&str> = words.copied().collect();
+    let value = |at: usize, word: &'w str| match word.split_once('=') {
+        Some((option, name)) => (option, name),
+        None => (word, words.get(at + 1).copied().unwrap_or_default()),
+    };
+    let mut options =
+        words.iter().enumerate().filter(|(_, word)| word.starts_with("--")).map(|(at, word)| value(at, word));
+    // The option may be misspelled: who is named behind it is an agent all the same.
+    options.find(|(option, name)| *option == "--from" || agent_named(name).is_some()).map(|(_, name)| name)
 }

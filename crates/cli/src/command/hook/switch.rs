@@ -24,6 +24,14 @@ pub(super) fn run(
     if let Some(hook) = hooks.iter().find(|hook| hook.spec.source == Source::Policy) {
         return Err(required(hook));
     }
+    if let Some(guard) = hooks.iter().find(|hook| hook.spec.source == Source::Builtin) {
+        let message = format!(
+            "{} is a built-in guard; only `hooks.guards` in your own configuration says which are on",
+            guard.id()
+        );
+        return Err(Failure::usage(message)
+            .hint("`ollm config get hooks.guards` shows them, `ollm config set hooks.guards` names others"));
+    }
     let now = SystemTime::now();
     let until = limit.and_then(|limit| now.checked_add(limit));
     let changes: Vec<_> =

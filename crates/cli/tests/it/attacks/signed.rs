@@ -315,11 +315,10 @@ fn s02_what_the_policy_demands_holds_whatever_the_user_files_say() {
 }
 
 #[test]
-fn s02_no_switch_turns_off_a_guard_that_the_policy_wants() {
+fn s02_no_file_of_the_user_turns_off_a_guard_that_the_policy_wants() {
     let lab = lab();
     let Some(machine) = Machine::new(&lab, "hooks:\n  guards: true\n") else { return };
-    let id = "builtin:destructive-commands";
-    assert_eq!(lab.run(&["hook", "disable", id]).code, 0);
+    lab.write("home/.ollm/config.yaml", "hooks: {guards: []}\n");
     let destroy = |command: Command| finish(command, shell_event("mkfs.ext4 /dev/sda1").as_bytes()).code;
     assert_eq!(destroy(lab.ollm(&["hook", "run"])), 0);
     assert_eq!(destroy(machine.command(OLLM, &["hook", "run"])), 2);
