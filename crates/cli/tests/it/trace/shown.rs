@@ -69,7 +69,16 @@ fn a_trace_with_a_failed_hook() {
 #[test]
 fn a_list_of_traces() {
     let lab = furnished();
-    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "list"])));
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "list", "--long"])));
+    let (short, long) = (lab.run(&["trace", "list"]).stdout, lab.run(&["trace", "list", "--long"]).stdout);
+    let ids = |text: &str| -> Vec<String> {
+        let rows = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3));
+        rows.map(str::to_owned).collect()
+    };
+    for (short, long) in ids(&short).iter().zip(ids(&long)) {
+        assert!(short.len() == 12 && long.ends_with(short), "{short} {long}");
+        assert_eq!(lab.run(&["trace", "show", short]).code, 0, "the end of an id names its record");
+    }
 }
 
 #[test]
