@@ -10,7 +10,7 @@ use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::FileError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName};
 use crate::error::{FINDING, Failure, OK};
@@ -92,6 +92,7 @@ pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut
     for problem in news(path, &app.problems, context)? {
         output.explain(&problem::render(&problem));
     }
+    output.changed(json!({"hook": hook.id(), "file": path.to_string_lossy()}));
     output.line(&format!("{} changed", path.display()))
 }
 

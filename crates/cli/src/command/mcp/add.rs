@@ -10,7 +10,7 @@ use ollm_catalog::{
 };
 use ollm_protocol::Code;
 use ollm_shell::{shell_word, split_loosely};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
@@ -40,6 +40,7 @@ pub(super) fn add(arguments: &AddArguments, context: &AppContext, output: &mut O
     }
     for (name, declaration) in &snippet {
         add_server(&path, name, declaration).map_err(unwritten)?;
+        output.changed(json!({"server": name, "file": path.to_string_lossy()}));
         output.tell(&format!("server `{name}` was added to {}", path.display()));
         let next = if arguments.project { "trust" } else { "start" };
         let why = if arguments.project { "approves it, which a project's server needs" } else { "tries it" };
@@ -53,6 +54,7 @@ pub(super) fn remove(name: &str, project: bool, context: &AppContext, output: &m
     context.tell_notices(output);
     let path = file(context, project)?;
     if remove_server(&path, name).map_err(unwritten)? {
+        output.changed(json!({"server": name, "removedFrom": path.to_string_lossy()}));
         output.tell(&format!("server `{name}` was removed from {}", path.display()));
         return Ok(OK);
     }
