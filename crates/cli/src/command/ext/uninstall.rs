@@ -8,6 +8,7 @@ use ollm_app::{App, AppContext, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index};
 use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
+use serde_json::json;
 
 use super::list::strays;
 use super::{named, revoke, scope};
@@ -34,6 +35,7 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     revoke(extension, &app)?;
     remove(&folder)?;
     forget(extension, context)?;
+    output.changed(json!({"extension": name, "removed": true}));
     output.line(&one_line(&format!("{name} is gone")))
 }
 
