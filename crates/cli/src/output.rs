@@ -36,6 +36,7 @@ pub(crate) struct Output {
 /// What a command would have printed and told.
 #[derive(Debug, Default)]
 struct Collected {
+    changed: Vec<Value>,
     output: String,
     messages: Vec<String>,
 }
@@ -60,6 +61,13 @@ impl Output {
         self.collected = Some(Collected::default());
     }
 
+    /// Says for programs what was changed; people are told in words.
+    pub(crate) fn changed(&mut self, what: Value) {
+        if let Some(collected) = &mut self.collected {
+            collected.changed.push(what);
+        }
+    }
+
     /// Ends the output of a command; its exit code.
     pub(crate) fn finish(&mut self, done: Result<u8, Failure>) -> u8 {
         self.spinner = None;
@@ -68,10 +76,12 @@ impl Output {
             Ok(code) => (code, Value::Null),
             Err(failure) => (self.failure(&failure), failure.to_json()),
         };
-        let Some(Collected { output, messages }) = collected else { return code };
+        let Some(Collected { changed, output, messages }) = collected else { return code };
         let output = output.trim_end();
         let output = (!output.is_empty()).then_some(output);
-        let told = self.pretty_json(&json!({"exit": code, "output": output, "messages": messages, "error": error}));
+        let told = self.pretty_json(&json!({
+            "exit": code, "changed": changed, "output": output, "messages": messages, "error": error,
+        }));
         told.map_or_else(|failure| self.failure(&failure), |_| code)
     }
 

@@ -35,6 +35,9 @@ pub struct Guards {
 const LONG: usize = 16 << 10;
 /// How long a long one may take. What is not tangled takes a hundredth of it.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// What plain text takes beyond that, generously, and up to which length.
+const PER_MEBIBYTE: Duration = Duration::from_millis(500);
+const MOST_MEBIBYTES: u32 = 10;
 
 /// A call, and what it does.
 #[derive(Debug)]
@@ -76,10 +79,11 @@ impl Guards {
 
     /// Long text is judged by a thread of its own, which must be done in time: whoever asks would go on without an answer.
     fn in_time(self: &Arc<Self>, event: &Event, judge: fn(&Guards, &Event) -> Verdict) -> Verdict {
-        let long = event.data.values().map(length).sum::<usize>() > LONG;
-        if !long {
+        let length = event.data.values().map(length).sum::<usize>();
+        if length <= LONG {
             return judge(self, event);
         }
+        let patience = PATIENCE + PER_MEBIBYTE * u32::try_from(length >> 20).unwrap_or(u32::MAX).min(MOST_MEBIBYTES);
         let late = || Verdict::ask("the call is too long and tangled to be judged in time");
         let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody waits for the same call again.
@@ -88,7 +92,7 @@ impl Guards {
         }
         let (guards, call, (sender, receiver)) = (Arc::clone(self), event.clone(), mpsc::channel());
         thread::spawn(move || drop(sender.send(judge(&guards, &call))));
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(patience) {
             Ok(verdict) => verdict,
             Err(RecvTimeoutError::Timeout) => {
                 *missed = Some(event.clone());

@@ -233,7 +233,7 @@ fn a_problem_prints_as_one_line() {
     let world = World::new();
     let file = world.entry(r#"{"command": "npx", "timout": 5}"#);
     let expected = format!(
-        "{}:1:47: unknown key `timout` is ignored (hooks.before_tool[0].timout = 5); did you mean `timeout`?",
+        "{}:1:47: unknown key `timout` is ignored (hooks.before_tool[0].timout = 5); did you mean `timeout`? [C003]",
         file.display()
     );
     assert_eq!(world.problem().0.to_string(), expected);

@@ -76,7 +76,7 @@ fn an_empty_variable_is_not_set_and_a_senseless_one_is_ignored_with_a_warning() 
     assert_eq!(problem.severity, Severity::Warning);
     assert_eq!(
         problem.to_string(),
-        "OLLM_HOOKS_TIMEOUT: the variable must be a positive number of milliseconds, or text with a unit such as \"5s\"; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT"
+        "OLLM_HOOKS_TIMEOUT: the variable must be a positive number of milliseconds, or text with a unit such as \"5s\"; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT [C012]"
     );
     assert_eq!(problem.value.as_deref(), Some("\"soon\""));
 }

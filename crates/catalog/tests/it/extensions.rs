@@ -355,11 +355,13 @@ fn e12_a_missing_required_setting_names_the_command_that_mends_it() {
     let place = world.places.home.join("extensions/a/manifest.json").display().to_string();
     let said = |column, index, name| {
         let field = format!("settings[{index}].name = \"{name}\"");
-        format!("{place}:1:{column}: setting `{name}` is required and not set ({field}); `mine set a {name}` sets it")
+        format!(
+            "{place}:1:{column}: setting `{name}` is required and not set ({field}); `mine set a {name}` sets it [C005]"
+        )
     };
     let both = format!(
         "{place}:1:71: settings `token`, `mode` are required and not set (settings[0].name = \"token\"); set them: \
-         `mine set a token`, `mine set a mode`"
+         `mine set a token`, `mine set a mode` [C005]"
     );
     assert_eq!(error(&extensions, "a"), both);
     world.env.insert("MY_TOKEN".into(), "t0p".into());

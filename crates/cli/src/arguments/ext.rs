@@ -126,7 +126,7 @@ Nothing runs until it is approved: on a terminal that is the next question, in a
   ollm ext install https://example.org/x.zip    an archive on a server
   ollm ext install https://example.org/x.git    a repository; --ref names a branch, tag or commit";
 
-/// How a change is accepted and told.
+/// How a change is accepted.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Acceptance {
     /// Accept what is shown without being asked; it approves nothing
@@ -135,9 +135,6 @@ pub(crate) struct Acceptance {
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -198,9 +195,6 @@ pub(crate) struct PinArguments {
     /// Take the pin away
     #[arg(long, conflicts_with = "value")]
     pub(crate) remove: bool,
-    /// Print a JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -143,7 +143,7 @@ fn fill(
     }
     skill.render(&values).map_err(|missing| {
         let options: Vec<String> = missing.iter().map(|name| way_out(name)).collect();
-        Failure::new(Code::InvalidArguments, format!("skill `{}` misses {}", skill.name, missing.join(", ")))
+        Failure::new(Code::InvalidArguments, format!("skill `{}` has no value for {}", skill.name, missing.join(", ")))
             .hint(format!("give a value with {}", options.join(" ")))
     })
 }

@@ -21,6 +21,9 @@ mod pretty;
 mod stats;
 mod waterfall;
 
+/// No more records are held in memory at once, however long the trace is.
+const MOST: usize = 100_000;
+
 /// How often a followed trace is looked at.
 const PERIOD: Duration = Duration::from_millis(200);
 
@@ -72,13 +75,16 @@ impl<'a> Kept<'a> {
     fn newest(&self, filter: &TraceFilter, number: usize, output: &mut Output) -> Result<Option<Vec<Record>>, Failure> {
         let mut records = self.open()?;
         let (mut found, mut any) = (Vec::new(), false);
-        while found.len() < number
+        while found.len() < number.min(MOST)
             && let Some(record) = records.next().transpose().map_err(unreadable)?
         {
             any = true;
             found.extend(Some(record).filter(|record| filter.fits(record)));
         }
         tell_left_out(records.left_out(), output);
+        if found.len() < number && found.len() == MOST && records.next().is_some() {
+            output.tell(&format!("only the newest {MOST} events are looked at; --since and --until choose others"));
+        }
         if !any && number > 0 {
             self.nothing(output);
             return Ok(None);
@@ -208,7 +214,11 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
 
 fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
     output.busy("reading the trace");
-    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
+    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?;
+    if found.is_none() && !as_json {
+        return Ok(OK);
+    }
+    let found = found.unwrap_or_default();
     let counted = TraceStats::of(&found);
     let app = App::load(kept.context)?;
     let silent = app.hooks().into_iter().filter(|hook| !hook.spec.source.is_required());

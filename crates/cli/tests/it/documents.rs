@@ -63,7 +63,9 @@ fn the_published_schemas_are_up_to_date() {
 
 fn reference() -> String {
     let mut text = String::from(
-        "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n",
+        "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n\n\
+         With `--json`, a command that changes something prints one object: `exit` (its exit code), `changed` (what, and in which file),\n\
+         `output` and `messages` (what people read), and `error` (`code`, `message`, `hints`; null if there is none).\n",
     );
     describe(&Lab::new(), &[], &mut text);
     text

@@ -80,10 +80,17 @@ fn what_a_command_tells_becomes_one_object() {
     let (code, set) = told(&lab, &["config", "set", "hooks.timeout", "1234"]);
     assert_eq!((code, &set["exit"], &set["error"]), (0, &json!(0), &Value::Null), "{set}");
     assert!(set["messages"].to_string().contains("hooks.timeout"), "{set}");
+    let file = lab.home.join(".ollm/config.yaml");
+    let changed = &set["changed"][0];
+    assert_eq!((&changed["setting"], &changed["file"]), (&json!("hooks.timeout"), &json!(file)), "{set}");
+    assert_eq!(told(&lab, &["config", "unset", "trace.format"]).1["changed"], json!([]), "nothing was there");
     let (code, new) = told(&lab, &["hook", "new", "guard", "--deny-files", "*.env"]);
     assert!(code == 0 && new["output"].as_str().unwrap().contains("guard"), "{new}");
+    let id = "user:guard.json:before_tool:guard";
+    let off = told(&lab, &["hook", "disable", "guard"]).1;
+    assert_eq!(off["changed"], json!([{"hook": id, "enabled": false}]), "{off}");
     let (code, gone) = told(&lab, &["hook", "remove", "guard", "--yes"]);
-    assert!(code == 0 && gone["error"].is_null(), "{gone}");
+    assert!(code == 0 && gone["error"].is_null() && gone["changed"][0]["hook"] == id, "{gone}");
 }
 
 #[test]

@@ -53,6 +53,11 @@ fn installed(lab: &Lab, arguments: &[&str]) -> Ran {
     ran
 }
 
+/// What a program is told of a change.
+fn changed(ran: &Ran) -> Value {
+    ran.answer()["changed"][0].clone()
+}
+
 fn refused(lab: &Lab, arguments: &[&str], code: i32, word: &str) {
     let before = extensions(lab);
     let ran = lab.run(arguments);

@@ -111,7 +111,11 @@ impl Chat<'_, '_> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
             [] | ["list"] => {
-                let text = overview(&self.desk.app.borrow());
+                let text = overview(&self.desk.app.borrow(), false);
+                self.show(&text)
+            }
+            ["list", "--long"] => {
+                let text = overview(&self.desk.app.borrow(), true);
                 self.show(&text)
             }
             ["show" | "enable" | "disable" | "trust" | "untrust", _, ..] => {

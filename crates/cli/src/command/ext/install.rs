@@ -45,7 +45,8 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
         }
         Prepared::Staged(staged) => settle(*staged, *acceptance, &app, context, output)?,
     };
-    if acceptance.json { output.pretty_json(&entry) } else { Ok(OK) }
+    output.changed(entry);
+    Ok(OK)
 }
 
 /// Gets a package, with a bar while that takes long.
@@ -68,9 +69,7 @@ pub(super) fn settle(
     let plan = plan(&staged, app);
     let mut entry = told(&staged, &plan);
     if acceptance.dry_run {
-        if !acceptance.json {
-            show(&screen(&plan), output);
-        }
+        show(&screen(&plan), output);
         output.tell(&format!("nothing was changed: `{}` would be installed", staged.extension.name));
         return Ok(entry);
     }
@@ -78,7 +77,7 @@ pub(super) fn settle(
     let verified = staged.verified.clone();
     let digest = staged.digest;
     let done = staged.commit()?;
-    tell_done(&done.name, &done.version, acceptance, output)?;
+    output.line(&one_line(&format!("{} {} is installed", done.name, done.version)))?;
     if let Value::Object(entry) = &mut entry {
         entry.insert("changed".to_owned(), true.into());
     }
@@ -100,15 +99,6 @@ pub(super) fn settle(
         entry.extend(now);
     }
     Ok(entry)
-}
-
-fn tell_done(name: &str, version: &str, acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
-    let line = one_line(&format!("{name} {version} is installed"));
-    if acceptance.json {
-        output.tell(&line);
-        return Ok(());
-    }
-    output.line(&line).map(drop)
 }
 
 /// Has a person accept the plan. `--yes` accepts it for scripts, and approves nothing.

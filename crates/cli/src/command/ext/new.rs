@@ -7,6 +7,7 @@ use ollm_app::scaffold::{Scaffold, write_new};
 use ollm_catalog::check_extension_name;
 use ollm_protocol::Code;
 use ollm_shell::shell_word;
+use serde_json::json;
 
 use crate::arguments::ext::NewExtension;
 use crate::command::hook::project_folder;
@@ -21,6 +22,7 @@ pub(super) fn run(arguments: &NewExtension, context: &AppContext, output: &mut O
     let folder = folder(arguments, context)?.join(name);
     let scaffold = Scaffold { name, purpose: purpose.clone(), language: *language };
     for path in write_new(&folder, &scaffold.extension())? {
+        output.changed(json!({"file": path.to_string_lossy()}));
         output.line(&path.display().to_string())?;
     }
     let validate = format!("ollm ext validate {}", shell_word(&folder.display().to_string()));

@@ -6,7 +6,7 @@ use ollm_app::{App, AppContext, refuse_agents, secrets};
 use ollm_catalog::{Edit, Extension, SettingSpec, change_config, check_config_target};
 use ollm_protocol::{Code, Layer};
 use ollm_store::Redactor;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::named;
 use crate::arguments::ext::SetArguments;
@@ -39,6 +39,7 @@ pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut O
     for (spec, value) in changes {
         let place = keep(extension, spec, value.as_deref(), context)?;
         let said = if value.is_some() { "is set" } else { "is no longer set" };
+        output.changed(json!({"extension": extension.name, "setting": spec.name}));
         output.tell(&format!("`{}` of `{}` {said}{place}", spec.name, extension.name));
         if spec.sensitive && value.is_some_and(|value| value.trim().len() < Redactor::SHORTEST) {
             let shortest = Redactor::SHORTEST;

@@ -6,6 +6,7 @@ use ollm_app::{App, AppContext, Only, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
 use ollm_protocol::Code;
 use ollm_store::{Switch, one_line, set_switches};
+use serde_json::json;
 
 use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
@@ -57,6 +58,7 @@ fn tell_switched(
     let mut code = OK;
     for (extension, waits) in switched {
         let name = &extension.name;
+        output.changed(json!({"extension": name, "enabled": true}));
         if let Some(why) = now.get(name).and_then(Extension::error) {
             output.line(&one_line(&format!("{name} is switched on, but not loaded: {why}")))?;
             code = FINDING;
@@ -75,6 +77,7 @@ pub(super) fn disable(names: &[String], context: &AppContext, output: &mut Outpu
     let app = load(names, context)?;
     for name in names {
         set(named(name, &app)?, false, context)?;
+        output.changed(json!({"extension": name, "enabled": false}));
         output.line(&one_line(&format!("{name} is off")))?;
     }
     Ok(OK)

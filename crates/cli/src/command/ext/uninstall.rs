@@ -10,6 +10,7 @@ use ollm_app::{App, AppContext, install, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index, Origin, forget_extension_settings, validate_extension};
 use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
+use serde_json::json;
 
 use super::list::strays;
 use super::{named, revoke, scope};
@@ -44,6 +45,7 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     if !drops_secrets {
         output.tell(&format!("its secrets stay in your keyring: {}", secrets.join(", ")));
     }
+    output.changed(json!({"extension": name, "removed": true}));
     output.line(&one_line(&format!("{name} is gone")))
 }
 

@@ -20,11 +20,11 @@ use crate::output::Output;
 pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "update extensions")?;
     let UpdateArguments { names, to, rollback, offline, acceptance } = arguments;
-    let mut entries = Vec::new();
     let mut failed = None;
     if *rollback {
         for name in names {
-            entries.push(back(name, *acceptance, context, output)?);
+            let entry = back(name, *acceptance, context, output)?;
+            output.changed(entry);
         }
     } else {
         let to = to.as_deref().map(version).transpose()?;
@@ -36,21 +36,17 @@ pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mu
         for name in chosen {
             // One that cannot be updated keeps no other from it.
             match one(name, to.as_ref(), reach(*offline), *acceptance, context, output) {
-                Ok(entry) => entries.push(entry),
+                Ok(entry) => output.changed(entry),
                 Err(failure) if chosen.len() > 1 => {
                     output.tell(&format!("`{name}` was not updated: {}", failure.message));
-                    entries.push(json!({"name": name, "changed": false, "error": failure.message}));
+                    output.changed(json!({"name": name, "changed": false, "error": failure.to_json()}));
                     failed = Some(FINDING);
                 }
                 Err(failure) => return Err(failure),
             }
         }
     }
-    let code = failed.unwrap_or(OK);
-    if acceptance.json {
-        output.pretty_json(&entries.into())?;
-    }
-    Ok(code)
+    Ok(failed.unwrap_or(OK))
 }
 
 fn one(
@@ -64,14 +60,14 @@ fn one(
     let order = match update_order(name, to, reach, context)? {
         UpdateOrder::Order(order) => *order,
         UpdateOrder::Pinned(pin) => {
-            tell(&format!("{name} is pinned to {pin}"), acceptance, output)?;
+            output.line(&one_line(&format!("{name} is pinned to {pin}")))?;
             return Ok(json!({"name": name, "changed": false, "pinned": pin}));
         }
     };
     let app = App::load_as_is(context)?;
     match fetch(&order, &app, output)? {
         Prepared::Current(current) => {
-            tell(&format!("{name} {} is up to date", current.version), acceptance, output)?;
+            output.line(&one_line(&format!("{name} {} is up to date", current.version)))?;
             Ok(json!({"name": name, "version": current.version, "changed": false}))
         }
         Prepared::Staged(staged) => settle(*staged, acceptance, &app, context, output),
@@ -104,7 +100,7 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
         }
     }
     let Installed { version, .. } = roll_back(name, context)?;
-    tell(&format!("{name} {version} is installed again"), acceptance, output)?;
+    output.line(&one_line(&format!("{name} {version} is installed again")))?;
     let app = App::load_as_is(context)?;
     let extension = named(name, &app)?;
     let state = approved(extension, &app);
@@ -122,25 +118,15 @@ fn now_version(extension: &ollm_catalog::Extension) -> &str {
 /// `ollm ext pin`.
 pub(super) fn pin(arguments: &PinArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "pin extensions")?;
-    let PinArguments { name, value, remove, json } = arguments;
+    let PinArguments { name, value, remove } = arguments;
     if *remove {
         let was = set_pin(name, None, context)?;
         let word = if was { "is no longer pinned" } else { "was not pinned" };
-        return done(&format!("{name} {word}"), &json!({"name": name, "pinned": null}), *json, output);
+        output.changed(json!({"name": name, "pinned": null}));
+        return output.line(&one_line(&format!("{name} {word}")));
     }
     let pin = pin_value(name, value.as_deref(), context)?;
     set_pin(name, Some(&pin), context)?;
-    done(&format!("{name} is pinned to {pin}"), &json!({"name": name, "pinned": pin}), *json, output)
-}
-
-fn done(line: &str, entry: &Value, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    if as_json { output.pretty_json(entry) } else { output.line(&one_line(line)) }
-}
-
-fn tell(line: &str, acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
-    if acceptance.json {
-        output.tell(line);
-        return Ok(());
-    }
-    output.line(&one_line(line)).map(drop)
+    output.changed(json!({"name": name, "pinned": pin}));
+    output.line(&one_line(&format!("{name} is pinned to {pin}")))
 }

@@ -10,7 +10,7 @@ use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::FileError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName};
 use crate::error::{FINDING, Failure, OK};
@@ -92,6 +92,7 @@ pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut
     for problem in news(path, &app.problems, context)? {
         output.explain(&problem::render(&problem));
     }
+    output.changed(json!({"hook": hook.id(), "file": path.to_string_lossy()}));
     output.line(&format!("{} changed", path.display()))
 }
 
@@ -120,16 +121,13 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| context.variable(name)).filter(|name| !name.is_empty());
     let place = format!("{}:{}:{}", origin.file.display(), origin.line, origin.column);
     let Some(editor) = editor else {
-        return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook stands in {place}"))
+        return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook is in {place}"))
             .hint("change single keys with `ollm hook edit ID KEY=VALUE`"));
     };
     let before = std::fs::read(&origin.file)
         .map_err(|error| Failure::new(Code::Unreadable, format!("{place} cannot be read: {error}")))?;
     if !open::editor(&editor, context.search_path(), &origin.file, origin.line) {
-        return Err(Failure::new(
-            Code::MissingProgram,
-            format!("`{editor}` did not end well; the hook stands in {place}"),
-        ));
+        return Err(Failure::new(Code::MissingProgram, format!("`{editor}` did not end well; the hook is in {place}")));
     }
     let problems = news(&origin.file, known, context)?;
     for problem in &problems {

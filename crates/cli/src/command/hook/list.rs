@@ -87,9 +87,9 @@ pub(super) fn action(hook: &Hook) -> &'static str {
     if hook.broken.is_some() { "none" } else { hook.spec.action.kind().name }
 }
 
-/// All hooks as a table.
-pub(crate) fn overview(app: &App) -> String {
-    table(&show::states(app.hooks(), app), false)
+/// All hooks as a table, with their ids if wanted.
+pub(crate) fn overview(app: &App, long: bool) -> String {
+    table(&show::states(app.hooks(), app), long)
 }
 
 const HEAD: [&str; 6] = ["NAME", "STATE", "EVENTS", "MATCHER", "SOURCE", "DIALECT"];

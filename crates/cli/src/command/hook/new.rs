@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ollm_app::scaffold::{Purpose, Scaffold, is_plain, write_new};
 use ollm_app::{AppContext, refuse_agents};
 use ollm_protocol::Code;
+use serde_json::json;
 
 use crate::arguments::hook::NewArguments;
 use crate::error::{Failure, OK};
@@ -25,6 +26,7 @@ pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut O
     let folder = folder(*project, context)?;
     let scaffold = Scaffold { name, purpose, language: *language };
     for path in write_new(&folder, &scaffold.hook(event.as_deref())?)? {
+        output.changed(json!({"hook": name, "file": path.to_string_lossy()}));
         output.line(&path.display().to_string())?;
     }
     let trust = project.then(|| format!("ollm hook trust {name}"));

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use ollm_app::{App, AppContext, approximately, refuse_agents, switch_name};
 use ollm_protocol::{Code, Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
+use serde_json::json;
 
 use super::declare::required;
 use crate::arguments::hook::SwitchArguments;
@@ -41,6 +42,7 @@ pub(super) fn run(
     let state = if on { "on" } else { "off" };
     let span = limit.map(|limit| format!(" for {}", approximately(limit))).unwrap_or_default();
     for hook in hooks {
+        output.changed(json!({"hook": hook.id(), "enabled": on}));
         output.line(&one_line(&format!("{} is {state}{span}", hook.id())))?;
     }
     Ok(OK)

@@ -10,7 +10,7 @@ use ollm_catalog::{
 };
 use ollm_protocol::Code;
 use ollm_shell::{shell_word, split_loosely};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
@@ -40,7 +40,8 @@ pub(super) fn add(arguments: &AddArguments, context: &AppContext, output: &mut O
     }
     for (name, declaration) in &snippet {
         add_server(&path, name, declaration).map_err(unwritten)?;
-        output.tell(&format!("server `{name}` is written down in {}", path.display()));
+        output.changed(json!({"server": name, "file": path.to_string_lossy()}));
+        output.tell(&format!("server `{name}` was added to {}", path.display()));
         let next = if arguments.project { "trust" } else { "start" };
         let why = if arguments.project { "approves it, which a project's server needs" } else { "tries it" };
         output.tell(&format!("`ollm mcp {next} {}` {why}", shell_word(name)));
@@ -53,7 +54,8 @@ pub(super) fn remove(name: &str, project: bool, context: &AppContext, output: &m
     context.tell_notices(output);
     let path = file(context, project)?;
     if remove_server(&path, name).map_err(unwritten)? {
-        output.tell(&format!("server `{name}` is taken out of {}", path.display()));
+        output.changed(json!({"server": name, "removedFrom": path.to_string_lossy()}));
+        output.tell(&format!("server `{name}` was removed from {}", path.display()));
         return Ok(OK);
     }
     let servers = Servers::load(context)?;
@@ -168,7 +170,7 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
         (Some(_), None) => Ok(()),
         (_, Some(problem)) => {
             let failure =
-                Failure::new(Code::InvalidValue, format!("server `{name}` was not written down: {}", problem.message));
+                Failure::new(Code::InvalidValue, format!("server `{name}` was not added: {}", problem.message));
             Err(problem.way_out(COMMANDS).into_iter().fold(failure, Failure::hint))
         }
         (None, None) => Err(Failure::new(Code::InvalidValue, format!("server `{name}` cannot be understood"))),

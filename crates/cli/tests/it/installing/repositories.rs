@@ -36,7 +36,7 @@ fn a_branch_a_tag_and_a_commit_are_installed() {
         (vec![&url, "--ref", &first], "1.0.0"),
         (vec![&path, "--ref", "main"], "1.1.0"),
     ] {
-        let told = installed(&lab, &[&["--json"], arguments.as_slice()].concat()).answer();
+        let told = changed(&installed(&lab, &[&["--json"], arguments.as_slice()].concat()));
         assert_eq!(told["version"], expected, "{arguments:?}");
         assert!(!lab.home.join(".ollm/extensions/guard/.git").exists());
         assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
@@ -96,7 +96,7 @@ fn d16_nothing_of_a_repository_runs() {
     lab.write("home/.gitconfig", own);
     let ran = installed(&lab, &[&url, "--json"]);
     assert!(!mark.exists(), "something of the repository ran");
-    assert_eq!(ran.answer()["notLoaded"], json!(["vendor (a submodule)"]));
+    assert_eq!(changed(&ran)["notLoaded"], json!(["vendor (a submodule)"]));
     // Files are as they were committed, whatever attributes say.
     let committed = fs::read(lab.root.join("repo/hooks/run.sh")).unwrap();
     assert_eq!(fs::read(lab.home.join(".ollm/extensions/guard/hooks/run.sh")).unwrap(), committed);

@@ -23,7 +23,7 @@ fn nothing_of_what_is_installed_runs_before_it_is_approved() {
     let lab = Lab::new();
     let folder = package(&lab, "src", "1.0.0", &json!({}));
     let ran = installed(&lab, &[folder.to_str().unwrap(), "--json"]);
-    let told = ran.answer();
+    let told = changed(&ran);
     assert_eq!(
         (&told["name"], &told["version"], &told["trust"], &told["enabled"], &told["changed"]),
         (&json!("guard"), &json!("1.0.0"), &json!("untrusted"), &json!(true), &json!(true))
@@ -38,7 +38,7 @@ fn nothing_of_what_is_installed_runs_before_it_is_approved() {
     assert_eq!(said(&lab).as_deref(), Some("1.0.0"));
     // Once more is no change, and the approval stays.
     let again = lab.run(&["ext", "install", folder.to_str().unwrap(), "--yes", "--json"]);
-    assert_eq!((again.code, &again.answer()["changed"]), (0, &json!(false)));
+    assert_eq!((again.code, &changed(&again)["changed"]), (0, &json!(false)));
     assert_eq!(entry(&lab)["trust"], "trusted");
 }
 
@@ -121,11 +121,11 @@ fn without_a_terminal_nothing_is_installed_unless_it_was_accepted() {
     let source = folder.to_str().unwrap();
     refused(&lab, &["ext", "install", source], 64, "--yes");
     let dry = lab.run(&["ext", "install", source, "--dry-run", "--json"]);
-    assert_eq!((dry.code, &dry.answer()["changed"]), (0, &json!(false)));
+    assert_eq!((dry.code, &changed(&dry)["changed"]), (0, &json!(false)));
     assert!(extensions(&lab).is_empty());
     // The digest is known beforehand, so that a script can approve what somebody looked at.
-    let told = installed(&lab, &[source, "--json"]).answer();
-    assert_eq!(told["digest"], dry.answer()["digest"]);
+    let told = changed(&installed(&lab, &[source, "--json"]));
+    assert_eq!(told["digest"], changed(&dry)["digest"]);
 }
 
 #[test]

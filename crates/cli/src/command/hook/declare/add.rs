@@ -10,7 +10,7 @@ use ollm_catalog::{Form, edit};
 use ollm_process::find_program;
 use ollm_protocol::dialect::{by_spelling, event_named};
 use ollm_protocol::{Code, Layer, Source};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{refuse, unchanged};
 use crate::arguments::hook::AddArguments;
@@ -47,7 +47,8 @@ pub(in crate::command::hook) fn run(
     let source = if arguments.project { Source::Workspace } else { Source::User };
     edit::append(&file, Form::Events, &arguments.event, &entry, Owner { source, layer, rules: &app.rules })
         .map_err(|error| unchanged(&file, &error))?;
-    output.line(&format!("{name} stands in {}", file.display()))?;
+    output.changed(json!({"hook": name, "file": file.to_string_lossy()}));
+    output.line(&format!("{name} was added to {}", file.display()))?;
     let next = if arguments.project { "hook trust" } else { "hook test" };
     output.tell(&format!("next: ollm {next} {}", ollm_shell::shell_word(&name)));
     Ok(OK)

@@ -7,6 +7,7 @@ use ollm_catalog::edit;
 use ollm_catalog::edit::Change;
 use ollm_protocol::Hook;
 use ollm_store::one_line;
+use serde_json::json;
 
 use super::{declared, refuse, unchanged};
 use crate::arguments::hook::RemoveArguments;
@@ -28,7 +29,8 @@ pub(in crate::command::hook) fn run(
         let own = belongings(&hook, &app.hooks());
         let with_files = wanted(&hook, &own, arguments)?;
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
-        output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
+        output.changed(json!({"hook": hook.id(), "removedFrom": path.to_string_lossy()}));
+        output.line(&one_line(&format!("{} was removed from {}", hook.id(), path.display())))?;
         if with_files {
             remove_belongings(&own)?;
             let emptied = remove_empty_file(path, &app.rules)?.then(|| path.clone());
