@@ -4,15 +4,12 @@
 //! Git is asked, never imitated, but only for what it reads: nothing that the repository's own configuration names (a pager,
 //! a file system monitor, an external diff) is run.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
-
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use ollm_process::{Children, End, Job, Limits, find_program};
+use ollm_process::find_program;
 use ollm_protocol::{Code, CodeClass, Event, EventKind, Remedy};
 use ollm_shell::shell_word;
 use ollm_store::{read_bounded, replace_through_links};
@@ -20,6 +17,7 @@ use serde_json::Value;
 
 use crate::app_context::AppContext;
 use crate::error::AppError;
+use crate::git::{git, git_path};
 
 /// What our line begins with.
 const LOOK: &str = "if command -v ";
@@ -31,8 +29,6 @@ const MADE: &str = " made this file";
 const HOOK: &str = "commit-msg";
 /// A longer script or message is nobody's.
 const LONGEST: u64 = 1 << 20;
-/// More than this git does not list: some hundred thousand files.
-const MOST_OUTPUT: usize = 32 << 20;
 /// From here on an editor shows what is not part of the message.
 const SCISSORS: &str = " ------------------------ >8 ------------------------";
 
@@ -301,37 +297,4 @@ fn is_shell(first: &str) -> bool {
     let words = first.trim_start_matches("#!").split_whitespace().filter(|word| !word.starts_with('-'));
     let names = words.map(|word| word.rsplit('/').next().unwrap_or_default());
     names.into_iter().find(|name| *name != "env").is_some_and(|name| SHELLS.contains(&name))
-}
-
-fn git_path(context: &AppContext, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
-    let mut bytes = git(context, folder, args)?;
-    while bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    Ok(OsString::from_vec(bytes).into())
-}
-
-/// What git says in a folder.
-fn git(context: &AppContext, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
-    let missing = || AppError::new(Code::GitFailed, "git is not on your PATH");
-    let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
-    let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
-    let job = Job {
-        args: calm.iter().chain(args).map(OsString::from).collect(),
-        env: context.variables.clone(),
-        cwd: Some(folder.to_owned()),
-        limits: Limits { timeout: Duration::from_mins(1), output: MOST_OUTPUT, ..Limits::default() },
-        ..Job::new(program)
-    };
-    let outcome = Children::new().run(job);
-    if matches!(outcome.end, End::Exited(0)) {
-        return Ok(outcome.stdout);
-    }
-    let words = String::from_utf8_lossy(&outcome.stderr);
-    let words = match (&outcome.end, words.lines().next()) {
-        (End::Overflowed(_), _) => format!("it lists more than {} MiB", MOST_OUTPUT >> 20),
-        (End::TimedOut, _) => "it took longer than a minute".to_owned(),
-        (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
-    };
-    Err(AppError::new(Code::GitFailed, format!("git {}: {words}", args.first().unwrap_or(&""))))
 }

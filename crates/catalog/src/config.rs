@@ -29,7 +29,7 @@ mod variables;
 mod workspace;
 mod written;
 
-pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};
+pub use edit::{Edit, EditError, Edited, Migration, change, check_target, forget_extension, migrate};
 pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{Item, Kind};
 pub(crate) use layer::{owned_files, read_files, said_around};
@@ -37,7 +37,8 @@ pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{
-    BOX_SOCKETS, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TelemetrySettings, TraceSettings,
+    BOX_SOCKETS, DownloadSettings, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings,
+    TelemetrySettings, TraceSettings,
 };
 pub use variables::mistyped_variables;
 

@@ -25,6 +25,7 @@ mod check;
 mod depend;
 mod fault;
 mod find;
+mod foreign;
 mod index;
 mod key;
 mod manifest;
@@ -41,6 +42,8 @@ mod skill;
 use fault::{Fault, Field, Naming};
 use find::Terms;
 
+pub use find::INSTALL_RECORD;
+pub use foreign::{Foreign, foreign_manifest, is_package_manifest};
 pub use index::{Index, for_moment as extensions_for, named as named_extensions};
 pub use key::ManifestKey;
 pub use manifest::{Dependency, Manifest, manifest_key_names, manifest_keys};
@@ -99,6 +102,8 @@ pub struct Extension {
     pub layer: Layer,
     /// The project it came with, where that is one around ours.
     pub enclosing: Option<PathBuf>,
+    /// Whether we installed it or it was found in place.
+    source: Source,
     /// What it says about itself, as far as that can be read.
     pub manifest: Manifest,
     /// Its hooks as declared, with its settings in them; they count only while it is on.
@@ -376,7 +381,7 @@ impl Extension {
 
     /// Where it comes from, which decides how it is approved.
     pub fn source(&self) -> Source {
-        Source::Extension
+        self.source
     }
 
     /// Its manifest.

@@ -37,17 +37,18 @@ mod yaml_edit;
 
 pub use budget::Budget;
 pub use config::{
-    BOX_SOCKETS, Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key,
-    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TelemetrySettings,
-    TraceSettings, change as change_config, check_target as check_config_target, configuration, find_key, key_table,
-    migrate as migrate_config, mistyped_variables, schema as config_schema,
+    BOX_SOCKETS, Config, DownloadSettings, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored,
+    Item, KEYS, Key, Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting,
+    TelemetrySettings, TraceSettings, change as change_config, check_target as check_config_target, configuration,
+    find_key, forget_extension as forget_extension_settings, key_table, migrate as migrate_config, mistyped_variables,
+    schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, Extensions, Index, Manifest, ManifestKey, Permissions, SettingKind,
-    SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions, extensions_for,
-    manifest_key_names, manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema,
-    validate_extension,
+    Changes, CopyOf, Dependency, Extension, Extensions, Foreign, INSTALL_RECORD, Index, Manifest, ManifestKey,
+    Permissions, SettingKind, SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions,
+    extensions_for, foreign_manifest, is_package_manifest, manifest_key_names, manifest_keys, manifest_schema,
+    named_extensions, reload_extensions, settings_schema, validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;

@@ -72,6 +72,7 @@ codes! {
     NoProject "U016" "The command needs a project"
     NotConfirmed "U017" "Nobody confirmed the change"
     Elsewhere "U018" "What is named belongs to something else and is changed there"
+    LowerVersion "U019" "A lower version than the installed one was not named"
 
     UnreadableFile "C001" "A file cannot be read"
     InvalidSyntax "C002" "A file is not valid JSON, YAML or TOML"
@@ -98,6 +99,7 @@ codes! {
     InvalidCondition "C023" "A condition cannot be used"
     DoesNotRun "C024" "A hook is declared and does not run"
     NeverSent "C025" "Nothing sends an event that a hook waits for"
+    PackageRefused "C026" "The package of an extension is refused"
 
     NotApproved "T001" "Something is not approved"
     AgentRefused "T002" "An agent may not do this"
@@ -126,6 +128,7 @@ codes! {
     LineFails "E015" "The line in an agent's settings does not work"
     GitFailed "E016" "Git does not do what is needed"
     DemoFailed "E017" "The demo does not work"
+    NotFetched "E018" "A package or an index cannot be fetched"
 }
 
 impl Code {

@@ -37,6 +37,17 @@ pub enum Remedy {
     ShowExtension(String),
     /// Begin an extension.
     NewExtension,
+    /// Search for extensions that can be installed.
+    SearchExtensions,
+    /// Have this version of an extension although it is lower.
+    InstallVersion {
+        /// The name of the extension.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// Remove the extension of this name.
+    UninstallExtension(String),
     /// Give a setting of an extension its value.
     SetSetting {
         /// The name of the extension.
@@ -114,6 +125,9 @@ impl Remedy {
             Remedy::DisableExtension(_) => ("switch it off to end it", "", " ends it"),
             Remedy::ShowExtension(_) => ("see what is wrong with it", "", " says why"),
             Remedy::NewExtension => ("write one first", "", " writes one to begin with"),
+            Remedy::SearchExtensions => ("look what there is", "", " shows what there is"),
+            Remedy::InstallVersion { .. } => ("name the version to have it all the same", "", " has it all the same"),
+            Remedy::UninstallExtension(_) => ("remove it", "", " removes it"),
             Remedy::SetSetting { .. } => ("set it", "", " sets it"),
             Remedy::Configure { .. } => ("set ", "", ""),
             Remedy::LogIn(_) => ("log in", "", " logs in"),

@@ -182,6 +182,22 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     edited.ok_or(EditError::NoProject)
 }
 
+/// Takes everything out of the user's file that is set for an extension; says whether there was anything.
+pub fn forget_extension(places: &Places, name: &str) -> Result<bool, EditError> {
+    let (file, top) = target(places, Layer::User)?;
+    if !file.exists() {
+        return Ok(false);
+    }
+    let mut changed = false;
+    update(&file, &top, |old| {
+        let new = spliced(&file, &old, &["extensions", "settings", name], None)?;
+        check(&file, &old, &new, "extensions.settings")?;
+        changed = new != old;
+        Ok(changed.then_some(new))
+    })?;
+    Ok(changed)
+}
+
 /// The file of a layer, and the folder from which on it must be the user's alone.
 fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError> {
     match layer {

@@ -271,9 +271,9 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
         let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Flag };
         let objection = match objection(config, &setting) {
             Some(why) => Some((why, "leave it out")),
-            None => loose(config, &setting, *tightening)
-                .map(|why| (why.to_owned(), "a person may set it in config.yaml"))
-                .or_else(|| key.unhonoured.map(|why| (why.to_owned(), "leave it out"))),
+            None => {
+                loose(config, &setting, *tightening).map(|why| (why.to_owned(), "a person may set it in config.yaml"))
+            }
         };
         if let Some((why, help)) = objection {
             problems.push(unheard(Path::new("the command line"), path, &why, help));

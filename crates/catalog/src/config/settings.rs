@@ -83,6 +83,17 @@ pub struct ExtensionSettings {
     pub settings: Vec<Setting>,
 }
 
+/// Where extensions are downloaded from, and what makes one verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DownloadSettings {
+    /// The indexes, the first that has a name counts.
+    pub indexes: Vec<String>,
+    /// The minisign keys whose signature counts.
+    pub keys: Vec<String>,
+    /// The digests that are known to be good.
+    pub pins: Vec<String>,
+}
+
 /// What applies to MCP servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpSettings {
@@ -203,6 +214,15 @@ impl Config {
             directories: directories.iter().flat_map(|folder| places.folders(folder)).collect(),
             auto_enable: self.flag("extensions.autoEnable"),
             settings: self.below("extensions.settings.*.*").cloned().collect(),
+        }
+    }
+
+    /// Where extensions are downloaded from, and what makes one verified.
+    pub fn downloads(&self) -> DownloadSettings {
+        DownloadSettings {
+            indexes: self.texts("extensions.indexes"),
+            keys: self.texts("hooks.signatureKeys"),
+            pins: self.texts("hooks.pins"),
         }
     }
 

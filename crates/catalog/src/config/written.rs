@@ -144,17 +144,6 @@ impl Reader {
             kind => self.settle(at, kind, self.wrong(leaf.key)),
         };
         if let Some(value) = value {
-            if let Some(why) = leaf.key.unhonoured.filter(|_| value != leaf.key.default_value()) {
-                let help = Some("remove it; nothing is as it promises".to_owned());
-                self.findings.push(Finding::at(
-                    Code::Ignored,
-                    Severity::Error,
-                    at,
-                    Part::Value,
-                    format!("`{name}` has no effect: {why}"),
-                    help,
-                ));
-            }
             let shown = (self.guarded != Severity::Fatal).then(|| at.node.shown());
             let (path, spot) = (path.join("."), at.spot(Part::Value));
             self.said.push(Said { key: leaf.key, path, value, spot, shown, older: leaf.older });

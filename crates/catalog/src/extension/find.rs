@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Code, Layer, Rules};
+use ollm_protocol::{Code, Layer, Rules, Source};
 
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
@@ -24,6 +24,9 @@ use crate::problem::{Problem, Severity};
 
 /// The file that makes a folder an extension.
 pub(super) const MANIFEST: &str = "manifest.json";
+/// The file in an extension's folder that says where we installed it from. It lies in the folder that it describes, so that both
+/// appear and go in one step.
+pub const INSTALL_RECORD: &str = ".ollm-install.json";
 /// More folders in one directory are not looked into.
 const MOST_FOLDERS: usize = 2000;
 /// So many manifests are read faster than a thread is started.
@@ -45,6 +48,12 @@ pub(super) struct Candidate {
 impl Candidate {
     pub(super) fn new(root: PathBuf, layer: Layer) -> Candidate {
         Candidate { root, layer, enclosing: None, trouble: None }
+    }
+
+    /// Where it comes from: we install into the user's folders only.
+    pub(super) fn source(&self) -> Source {
+        let is_installed = self.layer == Layer::User && self.root.join(INSTALL_RECORD).is_file();
+        if is_installed { Source::Downloaded } else { Source::Extension }
     }
 }
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{Code, Hook, Layer, Remedy, Rules, Source};
+use ollm_protocol::{Code, Hook, Layer, Remedy, Rules};
 use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
@@ -160,7 +160,7 @@ fn take_hooks(
         path: document.path,
         folder: &candidate.root,
         label: name,
-        source: Source::Extension,
+        source: candidate.source(),
         layer: candidate.layer,
         group: None,
         agent: None,
@@ -199,6 +199,7 @@ pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>
         root: candidate.root.clone(),
         layer: candidate.layer,
         enclosing: candidate.enclosing.clone(),
+        source: candidate.source(),
         manifest: Manifest::default(),
         hooks: Vec::new(),
         values: Vec::new(),

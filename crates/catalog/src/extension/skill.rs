@@ -285,7 +285,7 @@ fn fields(file: &Shelved, root: &Cursor<'_>, stem: String) -> Result<(String, St
 }
 
 /// Where the front matter ends, which begins with a line of dashes, and where what stands below the second one begins.
-fn front_matter(text: &str) -> Option<(usize, usize)> {
+pub(super) fn front_matter(text: &str) -> Option<(usize, usize)> {
     let rest = text.strip_prefix("---")?;
     let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
     let mut at = text.len() - rest.len();

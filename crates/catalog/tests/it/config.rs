@@ -420,27 +420,6 @@ fn a_server_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_setting_that_this_version_cannot_honour_is_never_silent() {
-    let samples = [
-        ("hooks.pins", "[\"sha256:0000000000000000000000000000000000000000000000000000000000000000\"]"),
-        ("hooks.signatureKeys", "[RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3]"),
-    ];
-    let unhonoured: Vec<&str> =
-        ollm_catalog::KEYS.iter().filter(|key| key.unhonoured.is_some()).map(|key| key.path).collect();
-    for path in unhonoured {
-        let (_, sample) = samples.iter().find(|(known, _)| *known == path).unwrap();
-        let world = World::new();
-        world.write(USER, format!("hooks:\n  {}: {sample}\n", path.trim_start_matches("hooks.")));
-        let (_, problems) = world.load();
-        assert!(matches!(problems.as_slice(), [one] if one.severity == Severity::Error), "{problems:?}");
-        assert!(problems[0].message.contains("has no effect"), "{problems:?}");
-        // What says nothing promises nothing.
-        world.write(USER, format!("hooks:\n  {}: []\n", path.trim_start_matches("hooks.")));
-        assert_eq!(world.load().1, []);
-    }
-}
-
-#[test]
 fn trust_in_all_projects_does_not_reach_into_a_repository_within_one() {
     let world = World::new();
     world.write(USER, "hooks: {trustWorkspace: true}\n");

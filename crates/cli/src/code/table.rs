@@ -104,6 +104,11 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "ollm hook edit builtin:dangerous-commands timeout=1",
             "The message names the file. `ollm hook disable ID` switches a hook off without changing it.",
         ),
+        Code::LowerVersion => (
+            "An update or a package has a lower version than what is installed. It may bring back a mistake that was mended.",
+            "ollm ext update guard",
+            "`ollm ext update NAME --to VERSION` has that version all the same.",
+        ),
         Code::UnreadableFile => (
             "The file is missing, too large, no regular file, not text, or you may not read it. What it declares is not loaded.",
             "chmod 000 ~/.ollm/hooks/guard.json\nollm hook list",
@@ -228,6 +233,11 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "The hook waits for an event, and nothing that is set up sends the event here.",
             "{\"hooks\": {\"git_commit\": [{\"command\": \"./guard\"}]}}",
             "`ollm connect AGENT`, `ollm git-hook install` or `ollm watch` has events sent; `ollm emit` sends one.",
+        ),
+        Code::PackageRefused => (
+            "The package is broken, attacks, has another content than the index says, or is no extension. Nothing of it was installed.",
+            "ollm ext install ./guard.tar.gz    # with ../../evil in it",
+            "The message names the entry or the line. Tell whoever made the package; take it from another source.",
         ),
         Code::NotApproved => (
             "Nothing of a project, an extension or a server runs before a person approved exactly its content.",
@@ -358,6 +368,11 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "The demo runs in a throwaway home, and something there did not work.",
             "TMPDIR=/full ollm demo",
             "Point TMPDIR to a folder with some space.",
+        ),
+        Code::NotFetched => (
+            "The server is not reached, answers with an error, sends us elsewhere, or its answer was cut. Nothing was changed.",
+            "ollm ext install https://example.invalid/guard.zip",
+            "Try again later, or correct the address. `--offline` uses what was fetched before.",
         ),
     }
 }

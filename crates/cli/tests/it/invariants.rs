@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::lab::OLLM;
 
-const LEAVES: &[&str] = &["ollm-protocol", "ollm-condition", "ollm-shell", "ollm-process", "ollm-store", "ollm-net"];
+const LEAVES: &[&str] =
+    &["ollm-protocol", "ollm-condition", "ollm-shell", "ollm-process", "ollm-store", "ollm-net", "ollm-package"];
 const ROOMS: &[&str] = &["ollm-engine", "ollm-catalog", "ollm-guard", "ollm-mcp", "ollm-agent"];
 
 fn root() -> PathBuf {
@@ -91,6 +92,7 @@ fn library_sources() -> Vec<(String, String)> {
         "process",
         "store",
         "net",
+        "package",
         "trust",
         "engine",
         "catalog",

@@ -40,6 +40,7 @@ mod globals;
 mod groups;
 mod hosts;
 mod in_place;
+mod installing;
 mod invariants;
 mod joined;
 mod kept_files;

@@ -15,7 +15,7 @@ const REASON: &str = "an agent may not approve or switch off its own guards";
 /// What of our own command line changes which guards run; without a verb, the whole command does.
 const VERBS: &[(&str, &[&str])] = &[
     ("hook", &["add", "disable", "edit", "enable", "remove", "trust", "untrust"]),
-    ("ext", &["dev", "disable", "enable", "set", "trust", "uninstall"]),
+    ("ext", &["dev", "disable", "enable", "install", "pin", "set", "trust", "uninstall", "update"]),
     ("mcp", &["add", "login", "logout", "remove", "review", "trust", "untrust"]),
     ("config", &["migrate", "set", "unset"]),
     ("trust", &["init"]),

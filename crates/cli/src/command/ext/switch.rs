@@ -44,7 +44,7 @@ fn switch_on(
         record(extension, &whole, Uncovered::Refused, app, output)?;
     }
     set(extension, true, context)?;
-    Ok((waits && !is_terminal()).then(|| by_digest(extension, &whole)))
+    Ok((waits && !is_terminal()).then(|| by_digest(&extension.name, &whole.identity.digest)))
 }
 
 /// Says which are on now, and of those that are not what is missing.

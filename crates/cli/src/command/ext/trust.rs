@@ -99,7 +99,7 @@ pub(super) fn ask_person(
     review::show(&screen(extension, whole, app), output);
     let name = &extension.name;
     let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes?");
-    let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole));
+    let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.identity.digest));
     review::ask_yes(&format!("extension `{name}`"), &question, [by_script])
 }
 
@@ -168,8 +168,8 @@ fn uncovered_servers(extension: &Extension, app: &App) -> Vec<String> {
 }
 
 /// The command by which a script approves.
-pub(super) fn by_digest(extension: &Extension, whole: &Proposal) -> String {
-    format!("ollm ext trust {} --digest {}", shell_word(&extension.name), whole.identity.digest)
+pub(super) fn by_digest(name: &str, digest: &Digest) -> String {
+    format!("ollm ext trust {} --digest {digest}", shell_word(name))
 }
 
 /// Keeps the approval of the whole and of each hook; a hook that cannot run now, or that no approval covers, is told and
