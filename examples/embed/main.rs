@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write, stdin, stdout};
 use ollm_agent::{Approve, Consent, News, Request, Show};
 use ollm_app::session::{PromptPorts, SessionOptions, run_prompt};
 use ollm_app::{App, Shared};
+use ollm_store::escape_for_people;
 use ollm_trust::{Approver, Choice, Question};
 
 /// Whoever sits at the terminal.
@@ -34,6 +35,9 @@ impl Approve for Terminal {
 /// Hooks that lack an approval.
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Choice {
+        let review = question.review;
+        review.rows.iter().for_each(|(name, value)| println!("{name}: {}", escape_for_people(value)));
+        review.files.iter().for_each(|file| println!("{}:\n{}", file.path.display(), escape_for_people(&file.text)));
         let asked = format!("hook {} is not approved: may it run this time?", question.id);
         if yes(&asked) { Choice::Once } else { Choice::No }
     }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use ollm_catalog::{Positions, configuration};
+use ollm_catalog::configuration;
+use ollm_protocol::Code;
 use ollm_protocol::dialect::AGENTS;
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// Variables that agents set on the commands they run; ours is set on every process we start.
 const SIGNS: &[&str] = &[
@@ -33,7 +34,11 @@ const SIGNS: &[&str] = &[
 const MOST_ANCESTORS: usize = 64;
 
 /// Agents whose hooks we do not know, by the name of their program or of the script that an interpreter runs.
-const OTHER_AGENTS: &[&str] = &["aider", "amp", "auggie", "cody", "crush", "openhands", "q"];
+#[rustfmt::skip]
+const OTHER_AGENTS: &[&str] = &[
+    "aider", "amp", "antigravity", "auggie", "augment", "codebuddy", "cody", "cortex", "crush", "devin", "goosed", "grok",
+    "junie", "kilo", "kilocode", "kimi", "kiro-cli-chat", "letta", "openhands", "pi", "q", "qchat", "qoder",
+];
 
 /// Folders of packages whose scripts are agents, whatever these are called.
 #[rustfmt::skip]
@@ -43,14 +48,33 @@ const PACKAGES: &[&str] = &[
 ];
 
 /// Programs that run the script in their arguments.
-const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3"];
+const INTERPRETERS: &[&str] = &["node", "nodejs", "bun", "deno", "python", "pypy", "ruby"];
+
+/// Their options whose value is the next word.
+const VALUED: &[&str] = &[
+    "-C",
+    "-I",
+    "-W",
+    "-X",
+    "-r",
+    "--conditions",
+    "--env-file",
+    "--experimental-loader",
+    "--import",
+    "--loader",
+    "--require",
+    "--title",
+];
+
+/// What is put around the name of a program.
+const AROUND: &[&str] = &[".exe", ".appimage", ".cmd", "-wrapped", "-unwrapped", "-bin"];
 
 /// Refuses when an agent started us.
 pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
     let variable = SIGNS.iter().find(|name| context.variable(name).is_some_and(|value| !value.is_empty()));
     let sign = variable.map(|name| format!("{name} is set")).or_else(|| ancestor(Path::new("/proc")));
     sign.map_or(Ok(()), |sign| {
-        Err(AppError::new(ErrorKind::Untrusted, format!("an agent may not {what}: {sign}"))
+        Err(AppError::new(Code::AgentRefused, format!("an agent may not {what}: {sign}"))
             .hint("run this command yourself, in a terminal that no agent controls: outside of an editor that has one"))
     })
 }
@@ -66,13 +90,13 @@ fn refuse_digest(digest: Option<&str>, context: &AppContext) -> Result<(), AppEr
         return Ok(());
     }
     let variable = |name: &str| context.variable(name);
-    let (config, _) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+    let (config, _) = configuration(&context.places, &variable, &context.overrides);
     let Some(setting) = config.get("hooks.approveByDigest").filter(|setting| setting.value == false) else {
         return Ok(());
     };
     let from = setting.origin.shown(context.places.user_home.as_deref());
     Err(AppError::new(
-        ErrorKind::Untrusted,
+        Code::DigestMismatch,
         format!("nothing is approved by digest: hooks.approveByDigest is false ({from})"),
     )
     .hint("look at it on a terminal, and approve it there"))
@@ -164,13 +188,13 @@ fn is_agent(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
-    if INTERPRETERS.contains(&name) {
-        // The script is the first word that is no option.
-        return words.find(|word| !word.starts_with('-')).is_some_and(is_agents_script);
+    // `python3.12` is `python`.
+    if INTERPRETERS.contains(&name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.')) {
+        return script(&mut words).is_some_and(is_agents_script);
     }
     if name != "ollm" {
         // A program may change its title, as Node does for scripts that ask for it.
-        return is_agents_name(name.split_whitespace().next().unwrap_or_default());
+        return is_agents_name(&plain_name(name.split_whitespace().next().unwrap_or_default()));
     }
     match command(&mut words) {
         // Nothing at all is a chat, too.
@@ -187,14 +211,36 @@ fn is_agent(words: &[String]) -> bool {
     }
 }
 
+/// The script or module that an interpreter runs.
+fn script<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    loop {
+        match words.next()? {
+            "-m" => return words.next(),
+            option if VALUED.contains(&option) => drop(words.next()),
+            option if option.starts_with('-') => {}
+            script => return Some(script),
+        }
+    }
+}
+
+/// The name of a program as people know it: `.claude-wrapped` and `Claude.exe` are `claude`.
+fn plain_name(name: &str) -> String {
+    let lower = name.trim_start_matches('.').to_lowercase();
+    let mut plain = lower.as_str();
+    while let Some(shorter) = AROUND.iter().find_map(|around| plain.strip_suffix(around)) {
+        plain = shorter;
+    }
+    plain.to_owned()
+}
+
 fn is_agents_name(name: &str) -> bool {
     AGENTS.iter().any(|agent| agent.home.programs.contains(&name)) || OTHER_AGENTS.contains(&name)
 }
 
 fn is_agents_script(script: &str) -> bool {
     let name = script.rsplit('/').next().unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
-    is_agents_name(stem) || script.split('/').rev().skip(1).any(|folder| PACKAGES.contains(&folder))
+    let stem = plain_name(name.trim_start_matches('.').split('.').next().unwrap_or_default());
+    is_agents_name(&stem) || script.split('/').rev().skip(1).any(|folder| PACKAGES.contains(&folder))
 }
 
 /// The first word that is neither an option in front of the command nor the value of one.
@@ -240,6 +286,12 @@ mod tests {
             ("ollm ext test guard", true),
             ("ollm ext list", false),
             ("bash -c ollm hook run", false),
+            ("python3.12 -X dev /opt/bin/aider", true),
+            ("python3 -W ignore -m aider", true),
+            ("python3 tool.py aider", false),
+            ("/nix/store/x/bin/.claude-wrapped", true),
+            ("/opt/Cursor.AppImage", true),
+            ("goosed", true),
             ("", false),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_catalog::{
-    Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
-    Severity, Snapshots, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Problem, Severity,
+    Snapshots, State, Surroundings, TraceSettings, Undeclared, extensions_for, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest};
+use ollm_protocol::{Code, Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest};
 use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::app_context::AppContext;
 use crate::complete::complete;
-use crate::error::{AppError, ErrorKind};
-use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
+use crate::error::AppError;
+use crate::guards::{guard_id, guards, refusing_guard, shared_guards, unread_project};
 use crate::migrate::migrate_on_load;
 use crate::port::Notices;
 use crate::servers::McpTools;
@@ -51,7 +51,6 @@ pub struct App {
     /// The extensions, also those that are off or cannot be loaded.
     pub extensions: Extensions,
     /// Whether the places of things were asked for.
-    positions: Positions,
     /// The folders in which extensions are looked for.
     pub directories: Vec<PathBuf>,
     /// Who says that no extension is loaded.
@@ -83,6 +82,8 @@ pub struct LoadOptions<'a> {
     pub as_is: bool,
     /// The extensions that matter, where not all do.
     pub only: Option<Only<'a>>,
+    /// What it is about, where it is one event: extensions that have no part in it are not read.
+    pub(crate) moment: Option<Moment>,
     /// The agent that asks: it runs hooks in its own files by itself.
     pub asked_by: Option<&'static str>,
     /// The guard that refused, where nothing of the project is to be read.
@@ -111,6 +112,7 @@ impl LoadOptions<'_> {
             previous: None,
             as_is: false,
             only: None,
+            moment: None,
             asked_by: None,
             refused_by: None,
             guards: shared_guards(context),
@@ -120,25 +122,26 @@ impl LoadOptions<'_> {
 
 impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
-    pub fn load(context: &AppContext, positions: Positions) -> Result<App, AppError> {
-        App::load_with(context, positions, LoadOptions::short(context))
+    pub fn load(context: &AppContext) -> Result<App, AppError> {
+        App::load_with(context, LoadOptions::short(context))
     }
 
     /// Like [`App::load`], with the extensions as they are in their folders, also those of which something else goes on
     /// that was approved.
     pub fn load_as_is(context: &AppContext) -> Result<App, AppError> {
-        App::load_with(context, Positions::Always, LoadOptions { as_is: true, ..LoadOptions::short(context) })
+        App::load_with(context, LoadOptions { as_is: true, ..LoadOptions::short(context) })
     }
 
     /// Like [`App::load_as_is`], for who cares for some extensions only: others may be there by name alone.
     pub fn load_only(context: &AppContext, only: Only<'_>) -> Result<App, AppError> {
-        App::load_with(context, Positions::Always, LoadOptions { only: Some(only), ..LoadOptions::short(context) })
+        App::load_with(context, LoadOptions { only: Some(only), ..LoadOptions::short(context) })
     }
 
     /// Like [`App::load`], for a stay of another kind.
-    pub fn load_with(context: &AppContext, positions: Positions, stay: LoadOptions<'_>) -> Result<App, AppError> {
+    pub fn load_with(context: &AppContext, stay: LoadOptions<'_>) -> Result<App, AppError> {
         let env = |name: &str| context.variable(name);
-        App::new(context, positions, ollm_catalog::load(&context.places, &env, &context.overrides, positions), stay)
+        let places = readable(context, stay.refused_by.as_deref());
+        App::new(context, ollm_catalog::load(&places, &env, &context.overrides), stay)
     }
 
     /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
@@ -149,14 +152,21 @@ impl App {
             kind: event.kind,
             subject: event.subject().filter(|subject| !subject.is_empty()).map(str::to_owned),
         };
-        let stay = LoadOptions::short(context);
-        let refused_by =
-            context.places.project_speaks().then(|| refusing_guard(event, context, &stay.guards)).flatten();
-        let places = readable(context, refused_by.as_deref());
+        let stay = LoadOptions { moment: Some(moment.clone()), ..judged_first(context, event, asked_by) };
+        let places = readable(context, stay.refused_by.as_deref());
         let folder = context.snapshots();
         let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
         let found = ollm_catalog::load_for(&places, &env, &context.overrides, &moment, snapshots);
-        App::new(context, Positions::OnDemand, found, LoadOptions { asked_by, refused_by, ..stay })
+        App::new(context, found, stay)
+    }
+
+    /// Like [`App::load_for`], with all hooks, also those that cannot fit: somebody wants to know why they do not.
+    pub fn load_to_explain(
+        context: &AppContext,
+        event: &Event,
+        asked_by: Option<&'static str>,
+    ) -> Result<App, AppError> {
+        App::load_with(context, judged_first(context, event, asked_by))
     }
 
     /// The files of other agents whose hooks are read where they are.
@@ -204,6 +214,11 @@ impl App {
         complete(event, &self.config, &self.context)
     }
 
+    /// Whether a guard refused the event it was loaded for, so that nothing of the project was read.
+    pub fn has_unread(&self) -> bool {
+        self.unread.is_some()
+    }
+
     /// The outcome with what stands for hooks that were not even read.
     pub(crate) fn whole(&self, mut outcome: Outcome) -> Outcome {
         outcome.skipped.extend(self.unread.clone());
@@ -212,7 +227,6 @@ impl App {
 
     fn new(
         context: &AppContext,
-        positions: Positions,
         (catalog, problems): (Catalog, Vec<Problem>),
         stay: LoadOptions<'_>,
     ) -> Result<App, AppError> {
@@ -220,9 +234,7 @@ impl App {
         let migrated = migrate_on_load(&mut problems, context);
         let mut problems = context.told(problems);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
-            return Err(
-                AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
-            );
+            return Err(AppError::from(fatal).hint("correct the value or remove it"));
         }
         context.keep_log_settings(catalog.config.log());
         let (switches, trouble) = Switches::load(&context.switches());
@@ -237,12 +249,11 @@ impl App {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
             (None, Some(only)) => Before::Names(only),
             (None, None) if stay.as_is => Before::Nothing,
-            (None, None) => Before::Approvals(&trust),
+            (None, None) => Before::Approvals(&trust, stay.moment.as_ref()),
         };
         let budget = catalog.budget.map(RefCell::new);
         let view = View { context, places: &places, budget: budget.as_ref() };
-        let (extensions, changes) =
-            extensions_since(&before, view, &catalog.config, &switches, positions, &mut problems);
+        let (extensions, changes) = extensions_since(&before, view, &catalog.config, &switches, &mut problems);
         problems.extend(budget.and_then(|budget| budget.into_inner().problem()));
         hold(&trust, &extensions);
         context.hidden.add(extensions.iter().flat_map(known_secrets));
@@ -271,8 +282,7 @@ impl App {
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
-            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, context) });
+            let _ = engine.registry.register(guard);
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
@@ -295,7 +305,6 @@ impl App {
             trace: settings,
             undeclared,
             extensions,
-            positions,
             directories,
             extensions_off,
             config,
@@ -431,7 +440,7 @@ impl App {
             [] => Err(unknown(id, &hooks, &self.context)),
             many => {
                 let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
-                Err(AppError::new(ErrorKind::Usage, format!("{} hooks are named `{id}`", many.len()))
+                Err(AppError::new(Code::UnknownHook, format!("{} hooks are named `{id}`", many.len()))
                     .hint(format!("use one of their ids: {}", ids.join(", "))))
             }
         }
@@ -448,10 +457,9 @@ pub fn extensions(
     context: &AppContext,
     config: &Config,
     switches: &Switches,
-    positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, View::of(context), config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, View::of(context), config, switches, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
@@ -462,8 +470,8 @@ pub fn extensions_as_approved(
     trust: &Trust,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    let before = Before::Approvals(trust);
-    let (found, _) = extensions_since(&before, View::of(context), config, switches, Positions::OnDemand, problems);
+    let before = Before::Approvals(trust, None);
+    let (found, _) = extensions_since(&before, View::of(context), config, switches, problems);
     hold(trust, &found);
     found
 }
@@ -478,14 +486,22 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 pub fn extensions_again(app: &App, context: &AppContext) -> Extensions {
     let (switches, _) = Switches::load(&context.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, View::of(context), &app.config, &switches, app.positions, &mut Vec::new()).0
+    extensions_since(&before, View::of(context), &app.config, &switches, &mut Vec::new()).0
+}
+
+/// One event, which the built-in guards judge by the user's configuration alone before anything of a project is read.
+fn judged_first(context: &AppContext, event: &Event, asked_by: Option<&'static str>) -> LoadOptions<'static> {
+    let stay = LoadOptions::short(context);
+    let refused_by = context.places.project_speaks().then(|| refusing_guard(event, context, &stay.guards)).flatten();
+    LoadOptions { asked_by, refused_by, ..stay }
 }
 
 /// What is known of extensions before they are read.
 enum Before<'a> {
     Nothing,
-    /// As what they were approved: what can no longer be understood goes on as that.
-    Approvals(&'a Trust),
+    /// As what they were approved: what can no longer be understood goes on as that. Of those that do not matter at one
+    /// moment the names will do.
+    Approvals(&'a Trust, Option<&'a Moment>),
     /// What they were when they were read last.
     Extensions(&'a Extensions),
     /// What they are called.
@@ -520,15 +536,15 @@ fn extensions_since(
     View { context, places, budget }: View<'_>,
     config: &Config,
     switches: &Switches,
-    positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> (Extensions, Changes) {
     let file = context.places.secrets();
     let (secrets, trouble) = Secrets::load(&file, context.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
-    problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
+    problems
+        .extend(trouble.map(|trouble| Problem::of_file(Code::UnreadableFile, Severity::Error, &file, untold(trouble))));
     let folder = |root: &Path| match before {
-        Before::Approvals(trust) => trust.approved_folder(root),
+        Before::Approvals(trust, _) => trust.approved_folder(root),
         _ => None,
     };
     // Hardly anybody asks.
@@ -540,7 +556,6 @@ fn extensions_since(
         switches,
         secrets: &secrets,
         now: SystemTime::now(),
-        positions,
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
         commands: context.commands,
@@ -553,6 +568,7 @@ fn extensions_since(
     }
     let (extensions, more) = match before {
         Before::Names(Only { names, index }) => named_extensions(names, index, &surroundings),
+        Before::Approvals(_, Some(moment)) => extensions_for(moment, &context.extension_names(), &surroundings),
         _ => ollm_catalog::extensions(&surroundings),
     };
     let held = extensions.iter().filter_map(|extension| {
@@ -648,7 +664,7 @@ pub fn approximately(time: Duration) -> String {
 /// What is wrong with the file of switches.
 pub fn unreliable(context: &AppContext, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
-    Problem::of_file(Severity::Error, &context.switches(), message)
+    Problem::of_file(Code::UnreadableFile, Severity::Error, &context.switches(), message)
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
@@ -657,13 +673,13 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
         column: origin.column,
         field: "id".to_owned(),
         value: Some(duplicate.id.clone()),
-        ..Problem::of_file(Severity::Error, &origin.file, duplicate.to_string())
+        ..Problem::of_file(Code::Duplicate, Severity::Error, &origin.file, duplicate.to_string())
     }
 }
 
 fn unknown(id: &str, hooks: &[Arc<Hook>], context: &AppContext) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
-    let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
+    let failure = AppError::new(Code::UnknownHook, format!("there is no hook `{id}`"));
     match nearest(id, ids) {
         Some(known) => failure.hint(format!("did you mean `{known}`?")),
         None => failure.hint(context.tell(&Remedy::ListHooks)),

@@ -7,12 +7,12 @@ use std::time::SystemTime;
 
 use ollm_catalog::{Config, LogSettings, Overrides, Places, Problem, find_projects};
 use ollm_net::Network;
-use ollm_protocol::{Commands, Remedy};
+use ollm_protocol::{Code, Commands, Remedy};
 use ollm_store::{Hidden, Keyring, looks_secret};
 use ollm_trust::{Trust, TrustContext};
 
 use crate::approval_key;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::port::{Notices, Person};
 
 /// Longer chains of links lead nowhere.
@@ -201,8 +201,7 @@ impl AppContext {
 
     /// Refuses to write anything down where nobody said where the home is.
     pub fn need_home(&self) -> Result<(), AppError> {
-        let missing =
-            || AppError::new(ErrorKind::Environment, "there is no home to write to").hint("set HOME or OLLM_HOME");
+        let missing = || AppError::new(Code::NoFolder, "there is no home to write to").hint("set HOME or OLLM_HOME");
         self.own_home().map(|_| ()).ok_or_else(missing)
     }
 

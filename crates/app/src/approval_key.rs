@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use minisign::{ErrorKind as MinisignKind, KeyPair, PublicKey, SecretKey, SecretKeyBox};
+use ollm_protocol::Code;
 use ollm_store::{read_bounded, write_atomic};
 use ollm_trust::{Sign, SignError, Signer};
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::port::Person;
 
 /// How often a person may mistype.
@@ -25,13 +26,17 @@ pub struct UnlockedKey(SecretKey);
 impl UnlockedKey {
     /// Makes a key and keeps it: the secret one locked with the passphrase, and the public one beside it.
     pub fn create(passphrase: &str, context: &AppContext) -> Result<UnlockedKey, AppError> {
-        let short = || AppError::usage(format!("a passphrase of an approval key has at least {SHORTEST} characters"));
+        let short = || {
+            AppError::new(
+                Code::InvalidValue,
+                format!("a passphrase of an approval key has at least {SHORTEST} characters"),
+            )
+        };
         if passphrase.chars().count() < SHORTEST {
             return Err(short());
         }
-        let broken = |error: &dyn std::fmt::Display| {
-            AppError::new(ErrorKind::Environment, format!("the key was not made: {error}"))
-        };
+        let broken =
+            |error: &dyn std::fmt::Display| AppError::new(Code::NotWritten, format!("the key was not made: {error}"));
         let pair = KeyPair::generate_encrypted_keypair(Some(passphrase.to_owned())).map_err(|error| broken(&error))?;
         let secret = pair.sk.to_box(Some("secret key for approvals of ollm")).map_err(|error| broken(&error))?;
         let public = pair.pk.to_box().map_err(|error| broken(&error))?;
@@ -47,14 +52,14 @@ impl UnlockedKey {
     /// Has the person unlock the key that is there.
     pub fn ask(context: &AppContext) -> Result<UnlockedKey, AppError> {
         let person = context.person.clone().ok_or_else(no_terminal)?;
-        let locked = |error: SignError| AppError::new(ErrorKind::Untrusted, error.to_string());
+        let locked = |error: SignError| AppError::new(Code::LockedKey, error.to_string());
         PersonsKey { file: context.secret_key(), person }.open().map_err(locked)
     }
 
     /// The public key, as `hooks.approvalKey` wants it.
     pub fn public(&self) -> Result<String, AppError> {
         let public = PublicKey::from_secret_key(&self.0).map(|public| public.to_base64());
-        public.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+        public.map_err(|error| AppError::new(Code::Unreadable, error.to_string()))
     }
 }
 
@@ -132,6 +137,6 @@ fn opened(text: &str, passphrase: &str) -> Result<Option<UnlockedKey>, SignError
 }
 
 fn no_terminal() -> AppError {
-    AppError::new(ErrorKind::Untrusted, "there is no terminal to ask for a passphrase on")
+    AppError::new(Code::NobodyToAsk, "there is no terminal to ask for a passphrase on")
         .hint("run this command yourself, in a terminal")
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_protocol::{Hook, Rules};
+use ollm_protocol::{Code, Hook, Rules};
 
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// The files of a hook beside the one that declares it, as far as they are there and no other hook needs them.
 pub fn belongings(hook: &Hook, all: &[Arc<Hook>]) -> Vec<PathBuf> {
@@ -40,7 +40,7 @@ pub fn remove_belongings(paths: &[PathBuf]) -> Result<(), AppError> {
         let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
         let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         removed.map_err(|error| {
-            AppError::new(ErrorKind::Environment, format!("{} cannot be removed: {error}", path.display()))
+            AppError::new(Code::NotWritten, format!("{} cannot be removed: {error}", path.display()))
         })?;
         // A folder of cases goes with the last one; with anything else in it, it stays.
         path.parent().filter(|folder| folder.ends_with("cases")).map(fs::remove_dir);

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ollm_catalog::{PolicyFile, Positions};
-use ollm_protocol::{Commands, Hook};
+use ollm_catalog::PolicyFile;
+use ollm_protocol::{Code, Commands, Hook};
 use ollm_trust::Approver;
 
-use crate::app::{App, LoadOptions};
+use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::port::Person;
-use crate::trace;
+use crate::session::{self, SessionKind};
 
 /// Makes an [`App`] from values: nothing is read from this process's environment, home or folder.
 ///
@@ -51,7 +51,7 @@ impl App {
             approver: None,
             person: None,
             commands: Commands::default(),
-            policy: None,
+            policy: Some(PolicyFile::of_system()),
             hooks: Vec::new(),
         }
     }
@@ -64,7 +64,7 @@ impl AppBuilder {
         self
     }
 
-    /// Who is asked about hooks that lack an approval. Without one they do not run.
+    /// Who is asked about hooks that lack an approval. Without one they do not run, nor where an agent has started us.
     pub fn approver(mut self, approver: Box<dyn Approver>) -> AppBuilder {
         self.approver = Some(approver);
         self
@@ -82,9 +82,16 @@ impl AppBuilder {
         self
     }
 
-    /// The machine's policy, which nothing else loosens; [`PolicyFile::of_system`] is where the `ollm` program looks.
+    /// The machine's policy, which nothing else loosens. Without a word it is [`PolicyFile::of_system`], where the `ollm`
+    /// program looks.
     pub fn policy(mut self, policy: PolicyFile) -> AppBuilder {
         self.policy = Some(policy);
+        self
+    }
+
+    /// No policy: for a program whose users answer for themselves, whatever the machine's owner says.
+    pub fn without_policy(mut self) -> AppBuilder {
+        self.policy = None;
         self
     }
 
@@ -105,14 +112,11 @@ impl AppBuilder {
         let mut context = AppContext::new(self.variables, self.folder, Some(self.user_home));
         (context.program, context.person, context.commands) = (self.helper, self.person, self.commands);
         context.places.policy = self.policy;
-        let mut app = App::load_with(&context, Positions::OnDemand, LoadOptions::short(&context))?;
+        let mut app = session::load(&context, SessionKind::Prompt, self.approver)?;
         for hook in self.hooks {
-            let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());
+            let taken = |error: ollm_engine::DuplicateId| AppError::new(Code::AlreadyThere, error.to_string());
             app.engine.registry.register(hook).map_err(taken)?;
         }
-        app.engine.trust.approver = self.approver;
-        app.tools(&context);
-        trace::listen(&mut app);
         Ok(app)
     }
 }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ollm_agent::ShellBox;
 use ollm_catalog::Config;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::app_context::AppContext;
 use crate::guards::shelter;
-use compare::{Baseline, WatchedPath};
+use compare::{Baseline, Known, WatchedPath};
 
 /// How much a box keeps from commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +116,8 @@ pub struct CommandBox {
     /// Our own folder.
     own: PathBuf,
     current: Mutex<Option<Made>>,
+    /// What protected files held when they were compared last.
+    known: Mutex<Known>,
 }
 
 /// A box of the kernel, and what it does not hold.
@@ -166,7 +168,7 @@ impl CommandBox {
             .collect();
         watched.extend(places::declared(own).map(|path| WatchedPath { path, lock: Lock::Locked, whole: true }));
         let own = own.clone();
-        CommandBox { policy, rules, watched, projects, own, current: Mutex::default() }
+        CommandBox { policy, rules, watched, projects, own, current: Mutex::default(), known: Mutex::default() }
     }
 
     /// The same for commands that share a person's terminal.
@@ -195,14 +197,18 @@ impl CommandBox {
             Some(BoxMeans::Landlock) => !self.projects.iter().any(|project| path.starts_with(project)),
             None => false,
         };
-        let baseline = Baseline::take(&self.watched, &held);
+        let baseline = Baseline::take(&self.watched, &held, &mut self.known());
         job.process_box = made.process_box;
         let outcome = run(job);
         // What still runs could change files after they were compared.
         children.kill_adopted();
-        let mut notes = baseline.restore();
+        let mut notes = baseline.restore(&mut self.known());
         notes.extend(explanation(&outcome));
         BoxedOutcome { outcome, notes }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The box of the kernel for what exists now.

@@ -10,11 +10,11 @@ use ollm_catalog::connection::{
 use ollm_process::{Children, End, Job, Limits};
 use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
-use ollm_protocol::{Event, EventKind};
+use ollm_protocol::{Code, Event, EventKind};
 use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 mod boxed;
 mod import;
@@ -89,7 +89,8 @@ impl PlannedFile {
 pub fn agent(name: &str) -> Result<&'static AgentDialect, AppError> {
     let known = || AGENTS.iter().copied().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
     agent_named(name).ok_or_else(|| {
-        AppError::usage(format!("no agent is called `{name}`")).hint(format!("these are known: {}", known()))
+        AppError::new(Code::UnknownAgent, format!("no agent is called `{name}`"))
+            .hint(format!("these are known: {}", known()))
     })
 }
 
@@ -103,7 +104,8 @@ pub fn place(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result
         }
         Scope::Project => {
             let below = agent.home.project.ok_or_else(|| {
-                AppError::usage(format!("{} reads no hooks of a project", agent.title)).hint("connect it for yourself")
+                AppError::new(Code::UnknownAgent, format!("{} reads no hooks of a project", agent.title))
+                    .hint("connect it for yourself")
             })?;
             Ok(project(context)?.join(below))
         }
@@ -111,12 +113,12 @@ pub fn place(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result
 }
 
 fn homeless() -> AppError {
-    AppError::new(ErrorKind::Environment, "there is no home to look into").hint("set HOME")
+    AppError::new(Code::NoFolder, "there is no home to look into").hint("set HOME")
 }
 
 fn project(context: &AppContext) -> Result<&Path, AppError> {
     context.places.project.as_deref().ok_or_else(|| {
-        AppError::usage("this folder is in no project")
+        AppError::new(Code::NoProject, "this folder is in no project")
             .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
     })
 }
@@ -235,7 +237,7 @@ impl Plan<'_> {
             // Somebody may have written to it while a person looked at the difference.
             if read(&file.path)? != file.before {
                 let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
-                return Err(AppError::new(ErrorKind::Environment, message).hint("try again"));
+                return Err(AppError::new(Code::Busy, message).hint("try again"));
             }
             if let Some(text) = &file.after {
                 write(&file.path, text, file.executable)?;
@@ -268,7 +270,7 @@ fn own_file(agent: &AgentDialect, folder: &Path, file: OwnFile) -> Result<Planne
     let before = read(&path)?;
     if before.as_deref().is_some_and(|text| !asks_us(text, agent.name)) {
         let message = format!("{} is there already and is not ours", path.display());
-        return Err(AppError::new(ErrorKind::Configuration, message).hint("move it away, and try again"));
+        return Err(AppError::new(Code::ForeignFile, message).hint("move it away, and try again"));
     }
     Ok(PlannedFile { path, before, after: Some(file.text), executable: file.executable, precious: false })
 }
@@ -285,15 +287,14 @@ fn events(agent: &AgentDialect) -> Vec<String> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, AppError> {
-    let bytes =
-        read_bounded(path, LARGEST_FILE).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+    let bytes = read_bounded(path, LARGEST_FILE).map_err(|error| AppError::new(Code::Unreadable, error.to_string()))?;
     bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| broken(path, "it is not UTF-8 text"))).transpose()
 }
 
 fn write(path: &Path, text: &str, executable: bool) -> Result<(), AppError> {
     let mode = if executable { 0o755 } else { 0o644 };
     replace_through_links(path, text.as_bytes(), mode)
-        .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+        .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))
 }
 
 /// Removes the empty folders around a file that was ours, up to the one that bears our name.
@@ -311,12 +312,12 @@ fn backup(agent: &AgentDialect, path: &Path, text: &str, context: &AppContext) -
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();
     let copy = context.state().join("backups").join(format!("{}-{short}-{name}", agent.name));
-    write_atomic(&copy, text.as_bytes()).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+    write_atomic(&copy, text.as_bytes()).map_err(|error| AppError::new(Code::NotWritten, error.to_string()))?;
     Ok(copy)
 }
 
 fn broken(path: &Path, why: &str) -> AppError {
-    AppError::new(ErrorKind::Configuration, format!("{}: {why}; it was not changed", path.display()))
+    AppError::new(Code::ForeignFile, format!("{}: {why}; it was not changed", path.display()))
         .hint("mend it first, or move it away")
 }
 

@@ -7,13 +7,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::{Problem, validate_extension};
+use ollm_protocol::Code;
 use ollm_store::{digest_bytes, lock_file};
 use ollm_trust::{Approver, Choice, Question};
 
 use crate::agent_signs::refuse_agents;
 use crate::app_context::AppContext;
 use crate::cases;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::rehearsal::{CaseResult, Rehearsal};
 
 /// A person who works on an extension. Only one at a time does.
@@ -53,12 +54,12 @@ impl DevSession {
         context.need_home()?;
         let folder = context.cwd.join(folder);
         let root = folder.canonicalize().ok().filter(|root| root.join("manifest.json").is_file()).ok_or_else(|| {
-            AppError::usage(format!("there is no manifest.json in {}", folder.display()))
+            AppError::new(Code::UnknownExtension, format!("there is no manifest.json in {}", folder.display()))
                 .hint("name the folder of an extension")
         })?;
         let digest = digest_bytes(root.as_os_str().as_encoded_bytes()).to_string();
         let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();
-        let failed = |error: String| AppError::new(ErrorKind::Environment, error);
+        let failed = |error: String| AppError::new(Code::Busy, error);
         let lock = lock_file(&context.state().join("dev").join(format!("{short}.lock")))
             .map_err(|error| failed(error.to_string()))?;
         lock.try_lock().map_err(|_| failed(format!("somebody works on {} already", root.display())))?;

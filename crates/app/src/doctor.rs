@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use ollm_catalog::{Moment, Positions, Problem, Severity, is_snapshot_current};
-use ollm_protocol::{EventKind, Hook, Remedy, Source};
+use ollm_catalog::{Moment, Problem, Severity, is_snapshot_current};
+use ollm_protocol::{Code, EventKind, Hook, Remedy, Source};
 
 use crate::app::App;
 use crate::app_context::AppContext;
@@ -83,6 +83,8 @@ pub struct Finding {
     pub area: Area,
     /// How much it matters.
     pub weight: Weight,
+    /// The stable code of what is wrong, where it has one.
+    pub code: Option<Code>,
     /// What is wrong, in one sentence.
     pub what: String,
     /// What to do about it.
@@ -130,12 +132,19 @@ impl Examination {
         self.looked_at.push((area, what.into()));
     }
 
-    fn fault(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
-        self.findings.push(Finding { area, weight: Weight::Fault, what: what.into(), way_out, fix: None });
+    fn fault(&mut self, code: Code, area: Area, what: impl Into<String>, way_out: Option<String>) {
+        self.findings.push(Finding {
+            area,
+            weight: Weight::Fault,
+            code: Some(code),
+            what: what.into(),
+            way_out,
+            fix: None,
+        });
     }
 
     fn note(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
-        self.findings.push(Finding { area, weight: Weight::Note, what: what.into(), way_out, fix: None });
+        self.findings.push(Finding { area, weight: Weight::Note, code: None, what: what.into(), way_out, fix: None });
     }
 
     /// The last finding can be mended like this.
@@ -147,11 +156,18 @@ impl Examination {
 
     fn problem(&mut self, area: Area, problem: &Problem) {
         let weight = if problem.severity == Severity::Warning { Weight::Note } else { Weight::Fault };
-        self.findings.push(Finding { area, weight, what: problem.to_string(), way_out: None, fix: None });
+        self.findings.push(Finding {
+            area,
+            weight,
+            code: Some(problem.code),
+            what: problem.sentence(),
+            way_out: None,
+            fix: None,
+        });
     }
 
     fn tells(&self, problem: &Problem) -> bool {
-        let told = problem.to_string();
+        let told = problem.sentence();
         self.findings.iter().any(|finding| finding.what == told)
     }
 }
@@ -160,7 +176,7 @@ impl Examination {
 pub fn examine(context: &AppContext) -> Examination {
     let mut found = Examination::default();
     process(context, &mut found);
-    match App::load(context, Positions::Always) {
+    match App::load(context) {
         Ok(app) => {
             files(&app, &mut found);
             guards(&app, &mut found);
@@ -185,7 +201,7 @@ pub fn examine(context: &AppContext) -> Examination {
 
 fn failed(area: Area, error: &AppError, found: &mut Examination) {
     let hints = error.hints.join("; ");
-    found.fault(area, &error.message, (!hints.is_empty()).then_some(hints));
+    found.fault(error.code, area, &error.message, (!hints.is_empty()).then_some(hints));
 }
 
 fn process(context: &AppContext, found: &mut Examination) {
@@ -196,7 +212,7 @@ fn process(context: &AppContext, found: &mut Examination) {
         failed(Area::Process, &error, found);
     }
     for oddity in &context.oddities {
-        found.fault(Area::Process, oddity, None);
+        found.fault(Code::Environment, Area::Process, oddity, None);
     }
     if ollm_store::current_uid() == 0 {
         let way_out = "start it as yourself".to_owned();
@@ -234,7 +250,7 @@ fn guards(app: &App, found: &mut Examination) {
     match app.what_is_off() {
         Some(off) => {
             let way_out = app.context().tell(&Remedy::ShowConfiguration("hooks"));
-            found.fault(Area::Guards, off, Some(way_out));
+            found.fault(Code::GuardsOff, Area::Guards, off, Some(way_out));
         }
         None => found.saw(Area::Guards, "all on"),
     }
@@ -274,7 +290,7 @@ fn nested_projects(context: &AppContext, found: &mut Examination) {
 fn approvals(app: &App, found: &mut Examination) {
     let trust = &app.engine.trust;
     if let Some(trouble) = trust.trouble() {
-        found.fault(Area::Approvals, format!("nothing is approved: {trouble}"), None);
+        found.fault(Code::BrokenApprovals, Area::Approvals, format!("nothing is approved: {trouble}"), None);
     }
     let signed = if trust.key().is_some() { ", signed" } else { "" };
     found.saw(Area::Approvals, format!("{}{signed}", trust.counting().list().len()));
@@ -287,7 +303,7 @@ fn hooks(app: &App, found: &mut Examination) {
     found.saw(Area::Hooks, format!("{} on, {} off", on.len(), off.len()));
     for hook in on {
         if let Some(why) = why_not(hook, app) {
-            found.fault(Area::Hooks, format!("`{}` does not run: {why}", hook.id()), None);
+            found.fault(Code::DoesNotRun, Area::Hooks, format!("`{}` does not run: {why}", hook.id()), None);
         }
     }
     for failing in trace::failing(app) {
@@ -295,7 +311,14 @@ fn hooks(app: &App, found: &mut Examination) {
     }
     for event in unsent(hooks.iter().map(|hook| &**hook), app.context()) {
         let weight = if event.never { Weight::Fault } else { Weight::Note };
-        found.findings.push(Finding { area: Area::Hooks, weight, what: event.line, way_out: None, fix: None });
+        found.findings.push(Finding {
+            area: Area::Hooks,
+            weight,
+            code: Some(Code::NeverSent),
+            what: event.line,
+            way_out: None,
+            fix: None,
+        });
     }
     for script in &app.undeclared {
         let what = format!("{} is declared by no hook file and never runs", script.path.display());
@@ -317,8 +340,8 @@ fn look_at_servers(servers: &Servers<'_>, found: &mut Examination) {
         found.problem(Area::Servers, problem);
     }
     for known in servers.all.iter().filter(|known| known.spec.enabled) {
-        if let Some((_, why)) = servers.obstacle(known) {
-            found.fault(Area::Servers, format!("`{}` is not started: {why}", known.spec.name), None);
+        if let Some((code, why)) = servers.obstacle(known) {
+            found.fault(code, Area::Servers, format!("`{}` is not started: {why}", known.spec.name), None);
         }
     }
 }
@@ -348,7 +371,7 @@ fn look_at_agents(context: &AppContext, found: &mut Examination) {
                 (state, _) => Some(format!("{title} by {file}: {state}")),
             };
             if let Some(what) = what {
-                found.fault(Area::Agents, what, Some(way_out(name, link, context)));
+                found.fault(Code::LineFails, Area::Agents, what, Some(way_out(name, link, context)));
                 if can_reconnect(link) {
                     found.mended_by(Fix::reconnect(status.agent, link));
                 }
@@ -357,7 +380,12 @@ fn look_at_agents(context: &AppContext, found: &mut Examination) {
         if status.is_duplicated() {
             let files = status.askers.iter().map(|asker| asker.file.display().to_string());
             let files = files.collect::<Vec<_>>().join(" and ");
-            found.fault(Area::Agents, format!("{title} asks more than once at an event, by {files}"), None);
+            found.fault(
+                Code::Duplicate,
+                Area::Agents,
+                format!("{title} asks more than once at an event, by {files}"),
+                None,
+            );
         }
     }
 }

@@ -4,22 +4,20 @@
 //! Git is asked, never imitated, but only for what it reads: nothing that the repository's own configuration names (a pager,
 //! a file system monitor, an external diff) is run.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
-
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use ollm_process::{Children, End, Job, Limits, find_program};
-use ollm_protocol::{Event, EventKind, Remedy};
+use ollm_process::find_program;
+use ollm_protocol::{Code, CodeClass, Event, EventKind, Remedy};
 use ollm_shell::shell_word;
 use ollm_store::{read_bounded, replace_through_links};
 use serde_json::Value;
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
+use crate::git::{git, git_path};
 
 /// What our line begins with.
 const LOOK: &str = "if command -v ";
@@ -31,8 +29,6 @@ const MADE: &str = " made this file";
 const HOOK: &str = "commit-msg";
 /// A longer script or message is nobody's.
 const LONGEST: u64 = 1 << 20;
-/// More than this git does not list: some hundred thousand files.
-const MOST_OUTPUT: usize = 32 << 20;
 /// From here on an editor shows what is not part of the message.
 const SCISSORS: &str = " ------------------------ >8 ------------------------";
 
@@ -80,7 +76,7 @@ impl Place {
         if let Some(scope) = scope.filter(|scope| scope != "local" && scope != "worktree") {
             let message =
                 format!("core.hooksPath of your {scope} git configuration names one folder for all repositories");
-            return Err(AppError::new(ErrorKind::Configuration, message)
+            return Err(AppError::new(Code::ForeignFile, message)
                 .hint("set it for this repository alone: git config --local core.hooksPath FOLDER"));
         }
         let hooks = git_path(context, &root, &["rev-parse", "--git-path", "hooks"])?;
@@ -118,7 +114,7 @@ impl Place {
             let message =
                 format!("{} is a link to {}, which is not ours to change", self.file.display(), target.display());
             let way_out = format!("add this line there yourself: {}", self.line(program));
-            return Err(AppError::new(ErrorKind::Configuration, message).hint(way_out));
+            return Err(AppError::new(Code::ForeignFile, message).hint(way_out));
         }
         let text = before.as_deref().map_or_else(|| "#!/bin/sh\n".to_owned(), without_ours);
         // Husky runs a file without a first line of that kind by the shell.
@@ -128,17 +124,17 @@ impl Place {
         };
         if first.ends_with("\r\n") {
             let message = format!("{} has line ends of Windows, so nothing can run it", self.file.display());
-            return Err(AppError::new(ErrorKind::Configuration, message).hint("save it with plain line ends"));
+            return Err(AppError::new(Code::ForeignFile, message).hint("save it with plain line ends"));
         }
         if !first.is_empty() && !is_shell(first) {
             let message = format!("{} is no shell script: it begins with `{}`", self.file.display(), first.trim_end());
             let way_out =
                 format!("have it run `{} git-hook run \"$1\"`, and refuse where that fails", program.display());
-            return Err(AppError::new(ErrorKind::Configuration, message).hint(way_out));
+            return Err(AppError::new(Code::ForeignFile, message).hint(way_out));
         }
         if before.is_some() && !self.is_run() {
             let message = format!("{} is not executable, so git does not run it", self.file.display());
-            return Err(AppError::new(ErrorKind::Configuration, message)
+            return Err(AppError::new(Code::ForeignFile, message)
                 .hint("make it executable if it should run (chmod +x), or move it away, and install again"));
         }
         let made = if before.as_deref().is_none_or(|text| text.contains(MADE)) { MADE } else { "" };
@@ -180,7 +176,7 @@ impl Place {
 
     fn text(&self) -> Result<Option<String>, AppError> {
         let unread = |why: String| {
-            AppError::new(ErrorKind::Configuration, format!("{} cannot be read: {why}", self.file.display()))
+            AppError::new(Code::ForeignFile, format!("{} cannot be read: {why}", self.file.display()))
                 .hint("mend it, or move it away")
         };
         let bytes = read_bounded(&self.file, LONGEST).map_err(|error| unread(error.to_string()))?;
@@ -204,7 +200,7 @@ pub(crate) fn why_unsent(context: &AppContext) -> Option<String> {
     let why = match Place::find(context).and_then(|place| place.entry(context)) {
         Ok(Entry::Works) => return None,
         Ok(_) => format!("; {}", context.tell(&Remedy::InstallGitHook)),
-        Err(error) if error.kind == ErrorKind::Configuration => format!(": {error}"),
+        Err(error) if error.code.class() == CodeClass::Configuration => format!(": {error}"),
         Err(_) => return Some("nothing sends `git_commit` here, for this folder is in no repository".to_owned()),
     };
     Some(format!("nothing sends `git_commit` in this repository{why}"))
@@ -212,7 +208,7 @@ pub(crate) fn why_unsent(context: &AppContext) -> Option<String> {
 
 /// The commit that is about to be made, as an event; `message` is the file that git wrote it to.
 pub fn event(message: &Path, context: &AppContext) -> Result<Event, AppError> {
-    let unread = |why: String| AppError::new(ErrorKind::Configuration, format!("{}: {why}", message.display()));
+    let unread = |why: String| AppError::new(Code::UnreadableFile, format!("{}: {why}", message.display()));
     let text = read_bounded(message, LONGEST).map_err(|error| unread(error.to_string()))?;
     let text = text.ok_or_else(|| unread("there is no such file".to_owned()))?;
     let text = String::from_utf8_lossy(&text);
@@ -301,37 +297,4 @@ fn is_shell(first: &str) -> bool {
     let words = first.trim_start_matches("#!").split_whitespace().filter(|word| !word.starts_with('-'));
     let names = words.map(|word| word.rsplit('/').next().unwrap_or_default());
     names.into_iter().find(|name| *name != "env").is_some_and(|name| SHELLS.contains(&name))
-}
-
-fn git_path(context: &AppContext, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
-    let mut bytes = git(context, folder, args)?;
-    while bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    Ok(OsString::from_vec(bytes).into())
-}
-
-/// What git says in a folder.
-fn git(context: &AppContext, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
-    let missing = || AppError::new(ErrorKind::Environment, "git is not on your PATH");
-    let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
-    let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
-    let job = Job {
-        args: calm.iter().chain(args).map(OsString::from).collect(),
-        env: context.variables.clone(),
-        cwd: Some(folder.to_owned()),
-        limits: Limits { timeout: Duration::from_mins(1), output: MOST_OUTPUT, ..Limits::default() },
-        ..Job::new(program)
-    };
-    let outcome = Children::new().run(job);
-    if matches!(outcome.end, End::Exited(0)) {
-        return Ok(outcome.stdout);
-    }
-    let words = String::from_utf8_lossy(&outcome.stderr);
-    let words = match (&outcome.end, words.lines().next()) {
-        (End::Overflowed(_), _) => format!("it lists more than {} MiB", MOST_OUTPUT >> 20),
-        (End::TimedOut, _) => "it took longer than a minute".to_owned(),
-        (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
-    };
-    Err(AppError::new(ErrorKind::Environment, format!("git {}: {words}", args.first().unwrap_or(&""))))
 }

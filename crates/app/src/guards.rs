@@ -3,18 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use ollm_catalog::{Config, GUARDS, Positions, Severity, configuration};
+use ollm_catalog::{GUARDS, Severity, configuration};
 use ollm_engine::{Reason, Skip};
 use ollm_guard::{Guards, Shelter};
 use ollm_protocol::{
     Action, ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Reach, Rules, Source, Verdict,
 };
 
-use ollm_store::Switches;
-
-use crate::app::switch_name;
 use crate::app_context::AppContext;
 
 /// Both guards, with what they know of their surroundings. Whoever shares them reads a call once.
@@ -47,25 +43,13 @@ pub(crate) fn refusing_guard(event: &Event, context: &AppContext, shared: &Arc<G
     // Only a refusal needs to know whether its guard is on.
     refusing.peek()?;
     let places = context.places.users_own();
-    let (config, problems) =
-        configuration(&places, &|name| context.variable(name), &context.overrides, Positions::OnDemand);
+    let (config, problems) = configuration(&places, &|name| context.variable(name), &context.overrides);
     // A configuration that cannot be relied on is told by the one who loads everything.
     if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return None;
     }
-    let (wanted, switches) = (config.hooks(&places).guards, Switches::load(&context.switches()).0);
-    let is_on = |hook: &Hook| {
-        let switch = switches.get(&switch_name(&hook.spec), SystemTime::now());
-        let is_switched_on = switch.is_none_or(|switch| switch.on) || is_fixed(&hook.spec.name, &config);
-        wanted.contains(&hook.spec.name) && is_switched_on
-    };
-    refusing.find(is_on).map(|hook| hook.spec.name)
-}
-
-/// Whether the machine's policy wants a guard, which no switch turns off then.
-pub(crate) fn is_fixed(name: &str, config: &Config) -> bool {
-    let fixed = config.fixed("hooks.guards").and_then(|setting| setting.value.as_array());
-    fixed.is_some_and(|names| names.iter().any(|fixed| fixed == name))
+    let wanted = config.hooks(&places).guards;
+    refusing.find(|hook| wanted.contains(&hook.spec.name)).map(|hook| hook.spec.name)
 }
 
 /// A guard that panics here fails again in the engine, where its failure policy decides.
@@ -110,7 +94,7 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
 fn guard(name: &str, guards: &Arc<Guards>) -> Builtin {
     let guards = Arc::clone(guards);
     if name == "self-protection" {
-        return Builtin::new(move |event: &Event| -> Verdict { guards.tampering(event) });
+        return Builtin::new(move |event: &Event| -> Verdict { guards.tampering_in_time(event) });
     }
-    Builtin::new(move |event: &Event| -> Verdict { guards.destructive(event) })
+    Builtin::new(move |event: &Event| -> Verdict { guards.destructive_in_time(event) })
 }

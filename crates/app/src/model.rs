@@ -7,11 +7,11 @@ use ollm_agent::{
     Anthropic, Connection, Model, ModelName, Ollama, OpenAi, PROVIDERS, Provider, Record, Replay, Responses, ollama_url,
 };
 use ollm_catalog::Config;
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 use serde_json::{Map, Value};
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 pub mod key;
 pub mod library;
@@ -105,11 +105,8 @@ impl ModelConfig {
             (None, Some(Provider::Ollama)) => Ok(self.ollama(context)),
             (None, Some(Provider::Replay) | None) => {
                 let set = |key, value| context.tell(&Remedy::Configure { key, value: Some(value) });
-                Err(AppError::usage("a key is for a server, and the configuration names none").hint(format!(
-                    "{}, or {}, first",
-                    set("model.provider", "openai"),
-                    set("model.baseUrl", "URL")
-                )))
+                Err(AppError::new(Code::InvalidValue, "a key is for a server, and the configuration names none")
+                    .hint(format!("{}, or {}, first", set("model.provider", "openai"), set("model.baseUrl", "URL"))))
             }
         }
     }
@@ -145,7 +142,8 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
     let named = typed.map(str::to_owned).or_else(|| context.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
     let (name, configured) = match named {
         Some(typed) => {
-            let name = ModelName::parse(&typed).map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
+            let name =
+                ModelName::parse(&typed).map_err(|error| AppError::new(Code::UnknownModel, error.to_string()))?;
             (name, false)
         }
         None => match wish.model(context)? {
@@ -159,7 +157,7 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
         Provider::Replay => {
             let file = context.cwd.join(&name.name);
             return Ok(Box::new(Replay::open(&file).map_err(|error| {
-                let failure = AppError::new(ErrorKind::Configuration, error.to_string());
+                let failure = AppError::new(Code::ModelSettings, error.to_string());
                 if file.exists() { failure } else { failure.hint(context.tell(&Remedy::RecordModel)) }
             })?));
         }
@@ -176,7 +174,7 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
     };
     if let Some(place) = &wish.misplaced {
         return Err(AppError::new(
-            ErrorKind::Configuration,
+            Code::ModelSettings,
             format!("{place}: a key does not belong into a file of settings"),
         )
         .hint(format!("remove it there, then {}", context.tell(&key::REMEDY))));
@@ -202,12 +200,11 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, context: &AppContext) -> Re
 /// The same model, written down as it answers.
 pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppError> {
     let record = Record::create(model, file);
-    let record = record.map_err(|error| {
-        AppError::new(ErrorKind::Environment, format!("the answers cannot be written down: {error}"))
-    })?;
+    let record = record
+        .map_err(|error| AppError::new(Code::NotWritten, format!("the answers cannot be written down: {error}")))?;
     Ok(Box::new(record))
 }
 
 fn wrong(why: &str, context: &AppContext) -> AppError {
-    AppError::new(ErrorKind::Configuration, why).hint(context.tell(&Remedy::ShowConfiguration("model")))
+    AppError::new(Code::ModelSettings, why).hint(context.tell(&Remedy::ShowConfiguration("model")))
 }

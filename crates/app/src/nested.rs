@@ -1,10 +1,10 @@
 //! Events that hooks send themselves: whose they are, and how deep they may nest.
 
 use ollm_engine::{DEPTH_VARIABLE, EXTENSION_VARIABLE};
-use ollm_protocol::{Event, EventKind};
+use ollm_protocol::{Code, Event, EventKind};
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// A hook may send an event whose hook sends another one, and so on; further down it is a loop.
 const DEEPEST: u32 = 3;
@@ -27,5 +27,5 @@ pub fn refuse_too_deep(context: &AppContext) -> Result<(), AppError> {
         return Ok(());
     }
     let message = format!("the event is not sent: it is inside {DEEPEST} others that hooks sent");
-    Err(AppError::new(ErrorKind::Environment, message).hint("a hook that sends the event it waits for calls itself"))
+    Err(AppError::new(Code::TooDeep, message).hint("a hook that sends the event it waits for calls itself"))
 }

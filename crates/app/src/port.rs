@@ -17,6 +17,11 @@ pub trait Notices: Send {
     fn detail(&mut self, text: &dyn Fn() -> String) {
         let _ = text;
     }
+
+    /// Whether details are wanted, where it takes work to know them.
+    fn wants_details(&self) -> bool {
+        false
+    }
 }
 
 impl<N: Notices + ?Sized> Notices for &mut N {
@@ -30,6 +35,10 @@ impl<N: Notices + ?Sized> Notices for &mut N {
 
     fn detail(&mut self, text: &dyn Fn() -> String) {
         (**self).detail(text);
+    }
+
+    fn wants_details(&self) -> bool {
+        (**self).wants_details()
     }
 }
 

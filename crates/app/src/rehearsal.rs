@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_catalog::{Extension, Positions};
+use ollm_catalog::Extension;
 use ollm_engine::bus::Filter;
 use ollm_engine::{Outcome, Reason, Skip};
 use ollm_protocol::dialect::OLLM;
 use ollm_protocol::matcher::Pattern;
-use ollm_protocol::{DialectError, Event, EventKind, Hook, HookSpec, Matcher};
+use ollm_protocol::{Code, DialectError, Event, EventKind, Hook, HookSpec, Matcher};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -16,7 +16,7 @@ use crate::app_context::AppContext;
 use crate::cases::{Case, Found};
 use crate::command_box::BoxStatus;
 use crate::complete::complete;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// The application, with one hook at a time.
 pub struct Rehearsal {
@@ -39,7 +39,7 @@ pub struct CaseResult {
 impl Rehearsal {
     /// Loads everything; nothing runs yet.
     pub fn new(context: &AppContext) -> Result<Rehearsal, AppError> {
-        let app = App::load(context, Positions::OnDemand)?;
+        let app = App::load(context)?;
         // What hooks say is kept only while somebody listens.
         app.engine.bus.subscribe(Filter::all(), 0, |_| ());
         Ok(Rehearsal { app })
@@ -50,11 +50,11 @@ impl Rehearsal {
     pub fn rehearse_in_box(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
         if !hook.runs_program() {
             let message = format!("hook `{}` runs no program of its own, so it has no box", hook.spec.name);
-            return Err(AppError::new(ErrorKind::Usage, message));
+            return Err(AppError::new(Code::UnknownHook, message));
         }
         if let BoxStatus::Unavailable(reason) = BoxStatus::of_programs() {
             let message = format!("hook `{}` cannot be tried in a box: {reason}", hook.spec.name);
-            return Err(AppError::new(ErrorKind::Environment, message));
+            return Err(AppError::new(Code::NoBox, message));
         }
         self.app.engine.watch_boxes();
         let permissions = Some(hook.permissions.clone().unwrap_or_default());
@@ -79,7 +79,7 @@ impl Rehearsal {
         match outcome.skipped.first().filter(|skip| skip.reason.needs_approval()) {
             Some(skip) => {
                 let message = format!("hook `{}` did not run: {}", skip.hook.spec.name, skip.detail);
-                Err(AppError::new(ErrorKind::Untrusted, message))
+                Err(AppError::new(Code::NotApproved, message))
             }
             None => Ok(outcome),
         }

@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_catalog::{Positions, Severity};
+use ollm_catalog::Severity;
+use ollm_engine::trace::Payload;
 use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
-use ollm_protocol::{Event, Flow, Hook, HookSpec, RateLimit, Source};
+use ollm_protocol::{Code, Event, Flow, Hook, HookSpec, RateLimit, Source};
 use ollm_store::plain_path;
 
 use crate::app::App;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
-use crate::trace::{HookRun, Record};
+use crate::error::AppError;
+use crate::trace::{self, HookRun, Record};
 
 /// The hooks that recorded events are passed through.
 pub struct Replay {
@@ -47,10 +48,13 @@ pub struct Difference {
     pub now: String,
 }
 
+/// The texts of a verdict that are compared.
+const TEXTS: [&str; 2] = ["reason", "context"];
+
 impl Replay {
     /// The hooks there are now, or in place of those in files the hooks of this file or folder.
     pub fn new(context: &AppContext, hooks: Option<&Path>) -> Result<Replay, AppError> {
-        let mut app = App::load(context, Positions::OnDemand)?;
+        let mut app = App::load(context)?;
         if let Some(path) = hooks {
             put_in_place(&mut app, &plain_path(&context.cwd.join(path)))?;
         }
@@ -88,14 +92,50 @@ impl Replay {
     pub fn replay(&self, record: &Record) -> Replayed {
         match self.event(record) {
             Ok(event) => {
-                let hold = self.app.engine.children().hold_signals();
-                let outcome = self.app.dispatch(&event);
-                self.app.engine.children().kill_adopted();
-                drop(hold);
-                self.compare(record, &outcome)
+                let outcome = self.dispatch(&event);
+                match self.compare(record, &outcome) {
+                    Replayed::Same => self.compare_texts(record, &event, &outcome),
+                    other => other,
+                }
             }
             Err(why) => Replayed::Not(why),
         }
+    }
+
+    fn dispatch(&self, event: &Event) -> Outcome {
+        let hold = self.app.engine.children().hold_signals();
+        let outcome = self.app.dispatch(event);
+        self.app.engine.children().kill_adopted();
+        drop(hold);
+        outcome
+    }
+
+    /// Compares what hooks say where they decide the same. A text that differs from run to run says nothing about hooks.
+    fn compare_texts(&self, record: &Record, event: &Event, outcome: &Outcome) -> Replayed {
+        // The words of hooks that are not run are missing now.
+        if record.runs().any(|run| self.left_out.contains_key(run.id)) {
+            return Replayed::Same;
+        }
+        let differs = |key: &str, now: &Record| has_text(record, key) && text(record, key) != text(now, key);
+        let any = |now: &Record| TEXTS.iter().any(|key| differs(key, now));
+        let Some(now) = self.recorded(event, outcome).filter(any) else { return Replayed::Same };
+        let Some(again) = self.recorded(event, &self.dispatch(event)) else { return Replayed::Same };
+        let steady = TEXTS.iter().filter(|key| text(&now, key) == text(&again, key));
+        let said = |value: Option<&str>| value.map_or_else(|| "nothing".to_owned(), |value| format!("\"{value}\""));
+        let differences: Vec<Difference> = steady
+            .filter(|key| differs(key, &now))
+            .map(|key| Difference {
+                hook: None,
+                before: format!("{key} {}", said(text(record, key))),
+                now: format!("{key} {}", said(text(&now, key))),
+            })
+            .collect();
+        if differences.is_empty() { Replayed::Same } else { Replayed::Different(differences) }
+    }
+
+    /// The record of what came now, cut and without secrets like the one then.
+    fn recorded(&self, event: &Event, outcome: &Outcome) -> Option<Record> {
+        Record::of_line(trace::line(&self.app, event, outcome, Payload::Whole, None).as_bytes())
     }
 
     fn event(&self, record: &Record) -> Result<Event, String> {
@@ -165,6 +205,16 @@ impl Replay {
     }
 }
 
+/// A text of a verdict.
+fn text<'a>(record: &'a Record, key: &str) -> Option<&'a str> {
+    record.value.get("verdict")?.get(key)?.as_str()
+}
+
+/// Whether the record would have the text; older ones have no context.
+fn has_text(record: &Record, key: &str) -> bool {
+    record.value.get("verdict").is_some_and(|verdict| verdict.get(key).is_some())
+}
+
 /// How one hook differs, if it does.
 fn difference(id: &str, before: Option<&HookRun<'_>>, now: Option<&Report>, outcome: &Outcome) -> Option<Difference> {
     let skipped = || outcome.skipped.iter().find(|skip| skip.hook.id() == id);
@@ -181,7 +231,7 @@ fn difference(id: &str, before: Option<&HookRun<'_>>, now: Option<&Report>, outc
 fn put_in_place(app: &mut App, path: &Path) -> Result<(), AppError> {
     let (hooks, problems) = ollm_catalog::load_named(path, app.rules.clone());
     if let Some(problem) = problems.iter().find(|problem| problem.severity != Severity::Warning) {
-        return Err(AppError::new(ErrorKind::Configuration, problem.to_string()));
+        return Err(AppError::from(problem));
     }
     let stays = |hook: &&Arc<Hook>| {
         matches!(hook.spec.source, Source::Builtin | Source::Policy) || hook.spec.extension.is_some()
@@ -190,7 +240,7 @@ fn put_in_place(app: &mut App, path: &Path) -> Result<(), AppError> {
     app.engine.registry.clear();
     for hook in kept.into_iter().chain(hooks) {
         if let Err(duplicate) = app.engine.registry.register(hook) {
-            return Err(AppError::new(ErrorKind::Configuration, format!("{}: {duplicate}", path.display())));
+            return Err(AppError::new(Code::Duplicate, format!("{}: {duplicate}", path.display())));
         }
     }
     Ok(())

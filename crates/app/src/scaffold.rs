@@ -4,11 +4,12 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::Code;
 use ollm_protocol::dialect::{AGENT, OLLM, UnknownEvent, by_spelling, event_named};
 use ollm_shell::{shell_word, single_quoted};
 use serde_json::{Map, Value, json};
 
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 mod purpose;
 
@@ -331,7 +332,7 @@ pub fn is_plain(name: &str) -> bool {
 pub fn write_new(folder: &Path, files: &[NewFile]) -> Result<Vec<PathBuf>, AppError> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
     if let Some(taken) = paths.iter().find(|path| path.symlink_metadata().is_ok()) {
-        return Err(AppError::usage(format!("{} is there already", taken.display()))
+        return Err(AppError::new(Code::AlreadyThere, format!("{} is there already", taken.display()))
             .hint("choose another name, or move the file away"));
     }
     let is_new = !folder.exists();
@@ -340,7 +341,7 @@ pub fn write_new(folder: &Path, files: &[NewFile]) -> Result<Vec<PathBuf>, AppEr
         if let Err(error) = written {
             take_back(folder, paths.get(..=index).unwrap_or(&paths), is_new);
             let message = format!("{} cannot be written: {error}", path.display());
-            return Err(AppError::new(ErrorKind::Environment, message).hint("nothing of it was left behind"));
+            return Err(AppError::new(Code::NotWritten, message).hint("nothing of it was left behind"));
         }
     }
     Ok(paths)

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
+    Address, McpSettings, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
 };
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Endpoint, Labels, Offers, ReadyServer, ServerMemory};
 use ollm_process::Limits;
-use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
+use ollm_protocol::{Code, LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{
     Approvable, ExtensionFolder, Identity, ProgramBox, Refusal, RefusalReason, Standing, Trust, Trusted,
@@ -21,7 +21,7 @@ use ollm_trust::{
 };
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::port::Notices;
 
 mod bundled;
@@ -99,11 +99,9 @@ impl<'w> Servers<'w> {
     /// Reads everything; a security setting that cannot be read stops us here.
     pub fn load(context: &'w AppContext) -> Result<Servers<'w>, AppError> {
         let env = |name: &str| context.variable(name);
-        let (config, mut general) = configuration(&context.places, &env, &context.overrides, Positions::Always);
+        let (config, mut general) = configuration(&context.places, &env, &context.overrides);
         if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
-            return Err(
-                AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
-            );
+            return Err(AppError::from(fatal).hint("correct the value or remove it"));
         }
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
@@ -115,7 +113,7 @@ impl<'w> Servers<'w> {
         let Joined { servers, broken, around } = bundled::join(context, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
-            problems.push(Problem::of_file(Severity::Error, &context.approvals(), message));
+            problems.push(Problem::of_file(Code::BrokenApprovals, Severity::Error, &context.approvals(), message));
         }
         let cache = cache(context).all();
         let own = specs.into_iter().map(|spec| DeclaredServer::of(with_box(spec), context, &trust, &cache));
@@ -188,34 +186,34 @@ impl<'w> Servers<'w> {
 
     /// Why a server may not be started, if it may not.
     pub fn refusal(&self, known: &DeclaredServer) -> Option<AppError> {
-        let (kind, why) = self.obstacle(known)?;
-        Some(AppError::new(kind, format!("{} is not started: {why}", known.spec.label())))
+        let (code, why) = self.obstacle(known)?;
+        Some(AppError::new(code, format!("{} is not started: {why}", known.spec.label())))
     }
 
     /// What stands between a server and its start.
-    pub fn obstacle(&self, known: &DeclaredServer) -> Option<(ErrorKind, String)> {
+    pub fn obstacle(&self, known: &DeclaredServer) -> Option<(Code, String)> {
         if !self.settings.enabled {
-            return Some((ErrorKind::Configuration, "mcp.enabled is false".to_owned()));
+            return Some((Code::NotLoaded, "mcp.enabled is false".to_owned()));
         }
         if let Some(obstacle) = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.clone()) {
             return Some(obstacle);
         }
         if !known.spec.enabled {
-            return Some((ErrorKind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
+            return Some((Code::NotLoaded, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
         match (known.untrusted(self.context), known.program.as_ref().err()) {
             // Nobody can approve what cannot be looked at.
             (Some(_), Some(why)) if known.bundle.is_none() => {
-                Some((ErrorKind::Environment, format!("{why}; it can be approved after that")))
+                Some((Code::MissingProgram, format!("{why}; it can be approved after that")))
             }
-            (Some(why), _) => Some((ErrorKind::Untrusted, why)),
-            (None, why) => why.map(|why| (ErrorKind::Environment, why.clone())),
+            (Some(why), _) => Some((Code::NotApproved, why)),
+            (None, why) => why.map(|why| (Code::MissingProgram, why.clone())),
         }
     }
 
     fn unknown(&self, name: &str) -> AppError {
-        let kind = if self.unloaded().is_some() { ErrorKind::Configuration } else { ErrorKind::Usage };
-        let failure = AppError::new(kind, format!("there is no server `{name}`"));
+        let code = if self.unloaded().is_some() { Code::NotLoaded } else { Code::UnknownServer };
+        let failure = AppError::new(code, format!("there is no server `{name}`"));
         let failure = self.unloaded().into_iter().fold(failure, |failure, problem| failure.hint(problem.to_string()));
         let names = self.all.iter().map(|known| known.spec.name.as_str());
         match nearest(name, names) {

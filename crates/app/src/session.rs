@@ -9,8 +9,8 @@ use ollm_agent::{
     Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
     StartError, ToolSource, Transcript, TranscriptError, UserData, session_id,
 };
-use ollm_catalog::{Config, Positions};
-use ollm_protocol::Remedy;
+use ollm_catalog::Config;
+use ollm_protocol::{Code, Remedy};
 use ollm_store::{Redactor, looks_secret};
 use ollm_trust::Approver;
 
@@ -19,7 +19,7 @@ use crate::app::{App, LoadOptions};
 use crate::app_context::AppContext;
 use crate::command_box::{BoxStatus, CommandBox};
 use crate::complete::user_data;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::model::{self, ModelConfig};
 use crate::port::Notices;
 use crate::questions::{Questions, Sampler};
@@ -107,7 +107,8 @@ pub fn load(context: &AppContext, visit: SessionKind, approver: Option<Box<dyn A
     let mut app = read(context, stay)?;
     app.tools(context);
     trace::listen(&mut app);
-    let (telemetry, troubles) = Telemetry::start(&app.config.telemetry(), &context.network);
+    let (telemetry, troubles) =
+        Telemetry::start(&app.config.telemetry(), &context.network, &|name| context.variable(name));
     app.telemetry = telemetry;
     app.troubles = troubles;
     // An agent may not approve hooks for itself, so it is not asked either.
@@ -123,7 +124,7 @@ pub fn load_again(context: &AppContext, previous: &App) -> Result<App, AppError>
 }
 
 fn read(context: &AppContext, stay: LoadOptions<'_>) -> Result<App, AppError> {
-    let mut app = App::load_with(context, Positions::OnDemand, stay)?;
+    let mut app = App::load_with(context, stay)?;
     // Whoever reads all declarations of servers tells what is wrong with them.
     app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     Ok(app)
@@ -255,7 +256,7 @@ fn resumed(options: &SessionOptions, app: &App, context: &AppContext) -> Result<
 
 /// Why a conversation cannot be read.
 pub fn no_transcript(error: &TranscriptError, context: &AppContext) -> AppError {
-    let failure = AppError::new(ErrorKind::Usage, error.to_string());
+    let failure = AppError::new(Code::UnknownSession, error.to_string());
     match error {
         TranscriptError::Unknown(_) => failure.hint(context.tell(&Remedy::ListSessions)),
         _ => failure,
@@ -284,11 +285,11 @@ fn redactor(app: &App, context: &AppContext) -> Arc<Redactor> {
 
 fn latest(context: &AppContext) -> Result<String, AppError> {
     let listed = ollm_agent::list(&sessions(context));
-    let (list, _) = listed.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+    let (list, _) = listed.map_err(|error| AppError::new(Code::Unreadable, error.to_string()))?;
     let here = context.cwd.display().to_string();
     let found = list.into_iter().find(|summary| summary.header.cwd == here);
     found.map(|summary| summary.header.id).ok_or_else(|| {
-        AppError::new(ErrorKind::Usage, "there is no earlier conversation in this folder")
+        AppError::new(Code::UnknownSession, "there is no earlier conversation in this folder")
             .hint(context.tell(&Remedy::ListSessions))
     })
 }

@@ -29,11 +29,18 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Starts what is configured; nothing where nothing is. What cannot be started is a line for the person.
-    pub fn start(settings: &TelemetrySettings, network: &Network) -> (Option<Telemetry>, Vec<String>) {
-        let TelemetrySettings { otlp_endpoint, prometheus_listen } = settings;
+    pub fn start(
+        settings: &TelemetrySettings,
+        network: &Network,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> (Option<Telemetry>, Vec<String>) {
+        let TelemetrySettings { otlp_endpoint, otlp_headers, prometheus_listen } = settings;
+        let headers = otlp_headers.as_deref().and_then(|name| Some((name, variable(name)?)));
         let mut troubles = Vec::new();
         let metrics = Arc::new(Metrics::default());
-        let exporter = otlp_endpoint.as_deref().map(|endpoint| Exporter::start(endpoint, network, &metrics));
+        let headers = || headers.as_ref().map_or(Ok(Vec::new()), |(name, text)| exporter::headers(name, text));
+        let start = |endpoint: &str| Exporter::start(endpoint, headers()?, network, &metrics);
+        let exporter = otlp_endpoint.as_deref().map(start);
         let endpoint = prometheus_listen.as_deref().map(|address| Endpoint::open(address, &metrics));
         let exporter = exporter.and_then(|started| started.map_err(|why| troubles.push(why)).ok());
         let endpoint = endpoint.and_then(|opened| opened.map_err(|why| troubles.push(why)).ok());

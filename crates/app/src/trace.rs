@@ -86,14 +86,15 @@ pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Not
     }
     let Some(trail) = &app.trail else { return Ok(()) };
     let off = app.what_is_off();
-    let recorder = Recorder {
-        environment: app.engine.environment(),
-        binary: env!("CARGO_PKG_VERSION"),
-        off: off.as_deref(),
-        payload: if app.trace.whole_payload { Payload::Whole } else { Payload::Short },
-    };
-    let written = trail.append(&recorder.record(event, outcome));
+    let payload = if app.trace.whole_payload { Payload::Whole } else { Payload::Short };
+    let written = trail.append(&line(app, event, outcome, payload, off.as_deref()));
     written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE_ENABLED=false does without)"))?;
     notices.detail(&|| format!("trace {} is in {}", outcome.trace_id, trail.path().display()));
     Ok(())
+}
+
+/// The record of an event, as one line of JSON.
+pub(crate) fn line(app: &App, event: &Event, outcome: &Outcome, payload: Payload, off: Option<&str>) -> String {
+    let environment = app.engine.environment();
+    Recorder { environment, binary: env!("CARGO_PKG_VERSION"), off, payload }.record(event, outcome)
 }

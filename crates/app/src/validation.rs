@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_catalog::{Positions, Problem, Severity};
-use ollm_protocol::{Hook, Source};
+use ollm_catalog::{Problem, Severity};
+use ollm_protocol::{Code, Hook, Source};
 use ollm_store::plain_path;
 
 use crate::app::App;
@@ -24,7 +24,7 @@ pub struct Validation {
 
 /// Looks over all hook files there are, or over one file or folder of them; nothing runs, and nobody must have approved it.
 pub fn validate_hooks(file: Option<&Path>, context: &AppContext) -> Result<Validation, AppError> {
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let (hooks, mut problems) = match file {
         Some(file) => {
             let (hooks, problems) = ollm_catalog::load_named(&plain_path(&context.cwd.join(file)), app.rules.clone());
@@ -40,7 +40,7 @@ pub fn validate_hooks(file: Option<&Path>, context: &AppContext) -> Result<Valid
     if file.is_none() {
         problems.extend(app.undeclared.iter().map(|script| {
             let message = "no hook file declares this script, and it never runs".to_owned();
-            let problem = Problem::of_file(Severity::Warning, &script.path, message);
+            let problem = Problem::of_file(Code::UndeclaredScript, Severity::Warning, &script.path, message);
             Problem { remedy: Some(script.remedy()), ..problem }
         }));
     }
@@ -52,11 +52,11 @@ fn missing_script(hook: &Hook) -> Option<Problem> {
     let message = format!("hook `{}` names {}, which does not exist", hook.spec.name, script.display());
     let help = Some("put the file there, or name one that is".to_owned());
     let origin = &hook.spec.origin;
-    let problem = Problem::of_file(Severity::Error, &origin.file, message);
+    let problem = Problem::of_file(Code::MissingFile, Severity::Error, &origin.file, message);
     Some(Problem { line: origin.line, column: origin.column, help, ..problem })
 }
 
 fn broken_cases(hook: &Hook) -> Vec<Problem> {
     let broken = cases::of_hook(hook).into_iter().filter_map(Result::err);
-    broken.map(|(_, why)| Problem::of_file(Severity::Error, &hook.spec.origin.file, why)).collect()
+    broken.map(|(_, why)| Problem::of_file(Code::BrokenCase, Severity::Error, &hook.spec.origin.file, why)).collect()
 }

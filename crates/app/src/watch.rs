@@ -12,12 +12,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_protocol::FileChange;
+use ollm_protocol::{Code, FileChange};
 use ollm_store::StatKey;
 use rustix::fs::FileType;
 use rustix::stdio::{stderr, stdout};
 
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 mod baseline;
 mod cause;
@@ -90,8 +90,7 @@ pub struct FileWatcher {
 impl FileWatcher {
     /// Watches a project; `home` is our own folder, which is not watched wherever it lies.
     pub fn open(project: &Path, home: &Path) -> Result<FileWatcher, AppError> {
-        let gone =
-            |error: std::io::Error| AppError::new(ErrorKind::Environment, format!("{}: {error}", project.display()));
+        let gone = |error: std::io::Error| AppError::new(Code::NoFolder, format!("{}: {error}", project.display()));
         let root = project.canonicalize().map_err(gone)?;
         let inode = fs::metadata(&root).map_err(gone)?.ino();
         let mut watcher = FileWatcher {
@@ -327,7 +326,7 @@ impl FileWatcher {
                 return Ok(false);
             }
             let message = format!("{} is gone; nothing is watched any more", self.root.display());
-            return Err(AppError::new(ErrorKind::Environment, message));
+            return Err(AppError::new(Code::NoFolder, message));
         };
         let was_gone = self.absent_since.take().is_some();
         if std::mem::replace(&mut self.inode, inode) != inode || was_gone {

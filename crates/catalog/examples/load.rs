@@ -2,7 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "the point of the program")]
 
-use ollm_catalog::{Overrides, Places, Positions, load};
+use ollm_catalog::{Overrides, Places, load};
 
 const HOOKS: &str = r#"{"hooks": {
     "before_tool": [{"name": "guard", "command": "sh", "args": ["guard.sh"]}],
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir(home.path().join("hooks"))?;
     std::fs::write(home.path().join("hooks/mine.json"), HOOKS)?;
     let places = Places { home: home.path().into(), ..Places::default() };
-    let (catalog, problems) = load(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
+    let (catalog, problems) = load(&places, &|_| None, &Overrides::default());
     for problem in &problems {
         println!("{problem}");
     }

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ollm_protocol::Code;
+
 use crate::file::whole_file;
 use crate::problem::{Problem, Severity};
 
@@ -71,7 +73,7 @@ impl Budget {
             TIME.as_millis()
         );
         let help = Some("make the files smaller and fewer, or move hooks that you need to ~/.ollm/hooks".to_owned());
-        Some(Problem { help, ..whole_file(Severity::Error, first, message) })
+        Some(Problem { help, ..whole_file(Code::TooMuch, Severity::Error, first, message) })
     }
 }
 

@@ -13,7 +13,7 @@ use ollm_protocol::Layer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::load::{Looked, Positions};
+use crate::load::Looked;
 use crate::place::Places;
 use crate::problem::Problem;
 
@@ -29,7 +29,7 @@ mod variables;
 mod workspace;
 mod written;
 
-pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};
+pub use edit::{Edit, EditError, Edited, Migration, change, check_target, forget_extension, migrate};
 pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{Item, Kind};
 pub(crate) use layer::{owned_files, read_files, said_around};
@@ -37,7 +37,8 @@ pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{
-    BOX_SOCKETS, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings, TelemetrySettings, TraceSettings,
+    BOX_SOCKETS, DownloadSettings, ExtensionSettings, GUARDS, HookSettings, LogSettings, McpSettings,
+    TelemetrySettings, TraceSettings,
 };
 pub use variables::mistyped_variables;
 
@@ -84,9 +85,9 @@ pub enum Origin {
     Policy {
         /// The file.
         file: PathBuf,
-        /// The line, counted from one; zero unless positions were asked for.
+        /// The line, counted from one.
         line: usize,
-        /// The column in characters, counted from one; zero unless positions were asked for.
+        /// The column in characters, counted from one.
         column: usize,
     },
     /// A file.
@@ -95,9 +96,9 @@ pub enum Origin {
         layer: Layer,
         /// The file.
         file: PathBuf,
-        /// The line, counted from one; zero unless positions were asked for.
+        /// The line, counted from one.
         line: usize,
-        /// The column in characters, counted from one; zero unless positions were asked for.
+        /// The column in characters, counted from one.
         column: usize,
     },
     /// An environment variable.
@@ -163,13 +164,13 @@ impl PartialEq for Key {
 /// Reads the configuration alone, without the hooks.
 ///
 /// ```
-/// use ollm_catalog::{Overrides, Places, Positions, configuration};
+/// use ollm_catalog::{Overrides, Places, configuration};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let home = folder.path().canonicalize().unwrap().join(".ollm");
 /// std::fs::create_dir_all(&home).unwrap();
 /// std::fs::write(home.join("config.yaml"), "mcp:\n  connectionTimeout: 5s\n").unwrap();
 /// let places = Places { home: home.clone(), ..Places::default() };
-/// let (config, problems) = configuration(&places, &|_| None, &Overrides::default(), Positions::Always);
+/// let (config, problems) = configuration(&places, &|_| None, &Overrides::default());
 /// assert_eq!(problems, []);
 /// let setting = config.get("mcp.connectionTimeout").unwrap();
 /// assert_eq!(setting.value, 5000);
@@ -179,10 +180,9 @@ pub fn configuration(
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
-    positions: Positions,
 ) -> (Config, Vec<Problem>) {
     let mut problems = Vec::new();
-    let files = read_files(places, positions, &mut None, &mut Looked::default(), &mut problems);
+    let files = read_files(places, &mut None, &mut Looked::default(), &mut problems);
     let config = said_around(files, env, overrides, &mut problems);
     (config, problems)
 }

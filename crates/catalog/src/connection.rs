@@ -4,7 +4,7 @@ use ollm_protocol::dialect::agents::AgentDialect;
 use ollm_protocol::dialect::agents::home::{FlatEntry, Form, Home};
 use serde_json::{Map, Value, json};
 
-use crate::file::{Syntax, TrailingCommas, loose};
+use crate::file::{Syntax, loose};
 use crate::node::Node;
 use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
@@ -119,7 +119,7 @@ pub fn rejected(text: &str, home: &Home) -> Option<String> {
     if mark && !home.taste.mark {
         return Some("it begins with a byte order mark".to_owned());
     }
-    let found = loose(plain, TrailingCommas::Allowed);
+    let found = loose(plain);
     match () {
         () if found.comments && !home.taste.comments => Some("it has comments".to_owned()),
         () if found.commas && !home.taste.commas => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ollm_protocol::hook::action::{ActionType, CommandSpec, ShellSpec};
 use ollm_protocol::hook::key::{self, HOOK_KEYS, HookKey, KeyKind, Text, TextForm, Unknown};
-use ollm_protocol::{ActionSpec, HookSpec, placeholders};
+use ollm_protocol::{ActionSpec, Code, HookSpec, placeholders};
 use ollm_shell::split;
 
 use crate::file::Finding;
@@ -166,7 +166,7 @@ impl Reader<'_> {
             }
             Some(action) => draft.spec.action = action,
             None if self.sound && !has_command => {
-                self.refuse(entry, "the hook has no `command`", Some("name the program to start".to_owned()));
+                self.lacks(entry, "the hook has no `command`", Some("name the program to start".to_owned()));
             }
             None => {}
         }
@@ -183,7 +183,7 @@ impl Reader<'_> {
     /// Reads the value of a key as its row says.
     fn row(&mut self, row: &HookKey, spec: &mut HookSpec, at: &Cursor<'_>) {
         if let Some(why) = row.unhonoured.filter(|_| !matches!(at.node, Node::Bool(false))) {
-            self.warn(at, Part::Key, format!("`{}` has no effect: {why}", row.name), None);
+            self.warn(Code::Ignored, at, Part::Key, format!("`{}` has no effect: {why}", row.name), None);
         }
         match row.kind {
             KeyKind::Place | KeyKind::Action => {}
@@ -205,7 +205,7 @@ impl Reader<'_> {
             KeyKind::Variables(set) => {
                 set(spec, self.texts_by_name(at, "variable"));
                 if let Some((path, message)) = value::relative_entries(at) {
-                    self.warn(&path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
+                    self.warn(Code::WrongValue, &path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
                 }
             }
             KeyKind::Files(set) => set(spec, self.inputs(at)),
@@ -285,7 +285,7 @@ impl Reader<'_> {
             "trusted" => self.trusted(at),
             "source" | "sourcePath" | "extensionName" => {
                 let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");
-                self.warn(at, Part::Key, message, Some("remove it".to_owned()));
+                self.warn(Code::Ignored, at, Part::Key, message, Some("remove it".to_owned()));
             }
             "hooks" => {
                 let help = "write `command` beside `matcher`, or put groups into a file of their own";

@@ -6,6 +6,7 @@
 //!
 //! Not its duty: whether anything of it may run. That is decided by approval, at run time, over the whole folder.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,6 @@ use serde_json::{Map, Value};
 
 use crate::budget::Budget;
 use crate::config::{Config, ExtensionSettings, Origin, Setting, find_key};
-use crate::load::Positions;
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
@@ -25,6 +25,7 @@ mod check;
 mod depend;
 mod fault;
 mod find;
+mod foreign;
 mod index;
 mod key;
 mod manifest;
@@ -41,7 +42,9 @@ mod skill;
 use fault::{Fault, Field, Naming};
 use find::Terms;
 
-pub use index::{Index, named as named_extensions};
+pub use find::INSTALL_RECORD;
+pub use foreign::{Foreign, foreign_manifest, is_package_manifest};
+pub use index::{Index, for_moment as extensions_for, named as named_extensions};
 pub use key::ManifestKey;
 pub use manifest::{Dependency, Manifest, manifest_key_names, manifest_keys};
 pub use name::check_extension_name;
@@ -70,8 +73,6 @@ pub struct Surroundings<'a> {
     pub secrets: &'a Secrets,
     /// The time.
     pub now: SystemTime,
-    /// Whether the positions of hooks are wanted.
-    pub positions: Positions,
     /// Where the copy of a folder is as it was when it was last approved. An extension whose manifest can no longer be
     /// understood then goes on as that; without, it is not loaded.
     pub approved: Option<&'a CopyOf<'a>>,
@@ -101,6 +102,8 @@ pub struct Extension {
     pub layer: Layer,
     /// The project it came with, where that is one around ours.
     pub enclosing: Option<PathBuf>,
+    /// Whether we installed it or it was found in place.
+    source: Source,
     /// What it says about itself, as far as that can be read.
     pub manifest: Manifest,
     /// Its hooks as declared, with its settings in them; they count only while it is on.
@@ -109,7 +112,7 @@ pub struct Extension {
     pub values: Vec<SettingValue>,
     /// Whether it is on.
     pub state: State,
-    /// The digest of the manifest as it was read; only with [`Positions::Always`].
+    /// The digest of the manifest as it was read; none where it cannot be.
     pub digest: Option<Digest>,
     /// By which a changed manifest is noticed; none where it cannot be read.
     fingerprint: Option<u64>,
@@ -187,7 +190,7 @@ pub struct Extensions {
 ///
 /// ```
 /// use std::time::SystemTime;
-/// use ollm_catalog::{Overrides, Places, Positions, Surroundings, configuration, extensions};
+/// use ollm_catalog::{Overrides, Places, Surroundings, configuration, extensions};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let home = folder.path().join(".ollm");
 /// # std::fs::create_dir_all(home.join("extensions/hello")).unwrap();
@@ -198,7 +201,7 @@ pub struct Extensions {
 /// )
 /// .unwrap();
 /// let places = Places { home, ..Places::default() };
-/// let (config, _) = configuration(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
+/// let (config, _) = configuration(&places, &|_| None, &Overrides::default());
 /// let (switches, secrets) = Default::default();
 /// let surroundings = Surroundings {
 ///     places: &places,
@@ -207,7 +210,6 @@ pub struct Extensions {
 ///     switches: &switches,
 ///     secrets: &secrets,
 ///     now: SystemTime::UNIX_EPOCH,
-///     positions: Positions::OnDemand,
 ///     approved: None,
 ///     vouched: None,
 ///     commands: Default::default(),
@@ -218,11 +220,14 @@ pub struct Extensions {
 /// assert_eq!(found.get("hello").unwrap().hooks[0].id(), "user:hello:session_start:greet");
 /// ```
 pub fn extensions(surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
-    load(surroundings, &Extensions::default())
+    load(surroundings, &|_| Cow::Owned(Extensions::default()))
 }
 
+/// What extensions were when they were read last, for so many folders.
+type Previous<'a> = dyn Fn(usize) -> Cow<'a, Extensions> + 'a;
+
 /// Finds all extensions; a manifest that is still what it was is not understood anew.
-fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, Vec<Problem>) {
+fn load(surroundings: &Surroundings<'_>, previous: &Previous<'_>) -> (Extensions, Vec<Problem>) {
     let settings = surroundings.config.extensions(surroundings.places);
     if !settings.enabled {
         return (Extensions::default(), Vec::new());
@@ -376,7 +381,7 @@ impl Extension {
 
     /// Where it comes from, which decides how it is approved.
     pub fn source(&self) -> Source {
-        Source::Extension
+        self.source
     }
 
     /// Its manifest.
@@ -428,8 +433,8 @@ impl Extension {
 
     fn at_file(&self, part: &'static str, owner: &str, file: &Path, problem: Problem) -> Problem {
         let naming = Naming { part, owner: owner.to_owned(), folder: self.root.clone(), file: file.to_owned() };
-        let Problem { message, help, remedy, .. } = problem;
-        let fault = Fault { at: Field::File(Box::new(naming)), message, help, remedy: remedy.map(Box::new) };
+        let Problem { code, message, help, remedy, .. } = problem;
+        let fault = Fault { code, at: Field::File(Box::new(naming)), message, help, remedy: remedy.map(Box::new) };
         fault.locate(&self.file(), self.fingerprint, problem.severity)
     }
 

@@ -1,13 +1,13 @@
-//! One file: reading it, parsing it, and finding the places of its problems again.
+//! One file: reading it, parsing it, and telling its problems with their places.
 
-use std::path::Path;
+use std::{cell::OnceCell, ops::Range, path::Path};
 
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 use ollm_store::raw::read_regular;
 use ollm_store::{FileError, Redactor};
 
 use crate::load::Stamp;
-use crate::node::{Node, Spot};
+use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::{Problem, Severity};
 
 mod json;
@@ -20,7 +20,6 @@ pub use json::{TrailingCommas, json_value};
 use lines::Lines;
 pub(crate) use lines::Position;
 pub(crate) use toml::to_json as toml_value;
-pub(crate) use yaml::parse as parse_yaml;
 
 /// Problems of one file beyond this number are only counted.
 const MOST_PROBLEMS: usize = 100;
@@ -65,8 +64,41 @@ impl Syntax {
     }
 }
 
+/// A text as a tree, and where the parts of the tree stand in it.
+pub(crate) struct Parsed {
+    pub(crate) node: Node,
+    mark: Mark,
+}
+
+/// Where a value stands.
+#[derive(Debug)]
+struct Mark {
+    /// Its key, which items of lists do not have.
+    key: Option<Position>,
+    value: Position,
+    /// The bytes in which it is written.
+    letters: Option<Range<usize>>,
+    /// What is in it, in the order of the tree.
+    inside: Vec<Mark>,
+}
+
+impl Mark {
+    fn at(&self, steps: &[usize]) -> Option<&Mark> {
+        steps.iter().try_fold(self, |mark, step| mark.inside.get(*step))
+    }
+}
+
+/// Parses YAML; why it cannot be, with the place.
+pub(crate) fn parse_yaml(text: &str) -> Result<Node, Broken> {
+    parse(text, Syntax::Yaml)
+}
+
 /// Parses a text; why it cannot be, with the place.
 pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, Broken> {
+    parse_marked(text, syntax).map(|parsed| parsed.node)
+}
+
+fn parse_marked(text: &str, syntax: Syntax) -> Result<Parsed, Broken> {
     match syntax.settle(text) {
         Syntax::Yaml => yaml::parse(text),
         Syntax::Toml => toml::parse(text),
@@ -81,6 +113,8 @@ pub(crate) struct Document<'a> {
     pub(crate) path: &'a Path,
     syntax: Syntax,
     text: String,
+    /// Where everything stands in it; read when first asked for, unless the text was parsed anyway.
+    mark: OnceCell<Option<Mark>>,
     /// The state of the file that was read, if it was.
     pub(crate) state: Option<Stamp>,
 }
@@ -91,6 +125,7 @@ pub(crate) const HIDDEN: &str = "(hidden)";
 /// Something wrong with a node, before its position is known.
 #[derive(Debug)]
 pub(crate) struct Finding {
+    pub(crate) code: Code,
     pub(crate) severity: Severity,
     /// The node; the whole file without one.
     pub(crate) spot: Option<Spot>,
@@ -98,6 +133,20 @@ pub(crate) struct Finding {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
     pub(crate) remedy: Option<Remedy>,
+}
+
+impl Finding {
+    /// Something wrong with a part of a node, whose value is shown.
+    pub(crate) fn at(
+        code: Code,
+        severity: Severity,
+        at: &Cursor<'_>,
+        part: Part,
+        message: String,
+        help: Option<String>,
+    ) -> Finding {
+        Finding { code, severity, spot: Some(at.spot(part)), value: Some(at.node.shown()), message, help, remedy: None }
+    }
 }
 
 /// Why a text is not what its syntax demands.
@@ -112,7 +161,7 @@ impl Broken {
     /// The reason, with its place where that is known.
     pub(crate) fn placed(&self) -> String {
         match self.at {
-            Some(at) => format!("{} at line {} column {}", self.message, at.line, at.column),
+            Some(at) => format!("{} at {at}", self.message),
             None => self.message.clone(),
         }
     }
@@ -155,41 +204,42 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Box<Problem>> {
 /// Parses the content of a file.
 pub(crate) fn open(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
     let document = Document::new(path, syntax, text_of(path, bytes)?);
-    match parse(&document.text, document.syntax) {
-        Ok(node) => Ok((document, node)),
+    match parse_marked(&document.text, document.syntax) {
+        Ok(Parsed { node, mark }) => Ok((Document { mark: Some(mark).into(), ..document }, node)),
         Err(broken) => Err(Box::new(document.broken(broken))),
     }
 }
 
 /// The line of a node, counted from one; zero when there is none.
 pub(crate) fn line_of(text: &str, syntax: Syntax, spot: &Spot) -> usize {
-    let document = Document::new(Path::new(""), syntax, text.to_owned());
-    document.locate(std::iter::once(spot)).first().map_or(0, |at| at.line)
+    Document::new(Path::new(""), syntax, text.to_owned()).locate(spot).line
 }
 
 impl<'a> Document<'a> {
     pub(crate) fn new(path: &'a Path, syntax: Syntax, text: String) -> Document<'a> {
-        Document { path, syntax: syntax.settle(&text), text, state: None }
+        Document { path, syntax: syntax.settle(&text), text, mark: OnceCell::new(), state: None }
     }
 }
 
 impl Document<'_> {
-    /// The position of each spot.
-    pub(crate) fn locate<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
-        match self.syntax {
-            Syntax::Yaml => yaml::locate(&self.text, spots),
-            Syntax::Toml => spots.map(|_| Position::default()).collect(),
-            Syntax::Json | Syntax::LooseJson | Syntax::Either => json::locate(&self.text, spots),
-        }
+    fn mark(&self, steps: &[usize]) -> Option<&Mark> {
+        let read = || parse_marked(&self.text, self.syntax).ok().map(|parsed| parsed.mark);
+        self.mark.get_or_init(read).as_ref()?.at(steps)
     }
 
-    /// The letters in which each plain value is written; none where they are no others than its canonical ones.
-    pub(crate) fn letters<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Option<String>> {
-        let mut spots = spots.peekable();
-        match self.syntax {
-            Syntax::Yaml if spots.peek().is_some() => yaml::letters(&self.text, spots),
-            _ => spots.map(|_| None).collect(),
-        }
+    /// The position of a spot.
+    pub(crate) fn locate(&self, spot: &Spot) -> Position {
+        let place = |mark: &Mark| match spot.part {
+            Part::Key => mark.key.unwrap_or(mark.value),
+            Part::Value => mark.value,
+        };
+        self.mark(&spot.steps).map(place).unwrap_or_default()
+    }
+
+    /// The letters in which a value is written, also one that an alias stands for.
+    pub(crate) fn letters(&self, spot: &Spot) -> Option<&str> {
+        let letters = self.mark(&spot.steps)?.letters.clone()?;
+        self.text.get(letters).map(str::trim)
     }
 
     /// The findings with their positions; too many are cut short.
@@ -201,28 +251,26 @@ impl Document<'_> {
         findings.sort_by_key(|finding| finding.severity);
         let more = findings.len().saturating_sub(MOST_PROBLEMS);
         findings.truncate(MOST_PROBLEMS);
-        let mut positions = self.locate(findings.iter().filter_map(|finding| finding.spot.as_ref())).into_iter();
         let lines = Lines::new(&self.text);
-        let mut problems: Vec<Problem> = findings
-            .into_iter()
-            .map(|finding| {
-                let at = finding.spot.is_some().then(|| positions.next()).flatten().unwrap_or_default();
-                self.problem(finding, at, &lines)
-            })
-            .collect();
+        let mut problems: Vec<Problem> = findings.into_iter().map(|finding| self.problem(finding, &lines)).collect();
         hide_lines(&mut problems);
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if more > 0 {
             let message = format!("{more} more problems in this file are not shown");
-            problems.push(Problem { file: self.path.to_owned(), ..whole_file(Severity::Warning, self.path, message) });
+            problems.push(Problem {
+                file: self.path.to_owned(),
+                ..whole_file(Code::TooMuch, Severity::Warning, self.path, message)
+            });
         }
         problems
     }
 
-    fn problem(&self, finding: Finding, at: Position, lines: &Lines<'_>) -> Problem {
+    fn problem(&self, finding: Finding, lines: &Lines<'_>) -> Problem {
+        let at = finding.spot.as_ref().map(|spot| self.locate(spot)).unwrap_or_default();
         let redactor = Redactor::default();
         let hide = |text: String| redactor.redact_str(&text).into_owned();
         Problem {
+            code: finding.code,
             severity: finding.severity,
             file: self.path.to_owned(),
             line: at.line,
@@ -244,7 +292,7 @@ impl Document<'_> {
             column: at.column,
             help: broken.help.map(str::to_owned),
             snippet: Lines::new(&self.text).snippet(at),
-            ..whole_file(Severity::Error, self.path, broken.message)
+            ..whole_file(Code::InvalidSyntax, Severity::Error, self.path, broken.message)
         }
     }
 }
@@ -259,14 +307,14 @@ fn hide_lines(problems: &mut [Problem]) {
 }
 
 /// A problem with one line of a file.
-pub(crate) fn problem_at(path: &Path, text: &str, line: usize, message: String) -> Problem {
+pub(crate) fn problem_at(code: Code, path: &Path, text: &str, line: usize, message: String) -> Problem {
     let snippet = Lines::new(text).snippet(Position { line, column: 1 });
-    Problem { line, column: 1, snippet, ..whole_file(Severity::Error, path, message) }
+    Problem { line, column: 1, snippet, ..whole_file(code, Severity::Error, path, message) }
 }
 
 /// A problem with a file as a whole.
-pub(crate) fn whole_file(severity: Severity, path: &Path, message: String) -> Problem {
-    Problem::of_file(severity, path, message)
+pub(crate) fn whole_file(code: Code, severity: Severity, path: &Path, message: String) -> Problem {
+    Problem::of_file(code, severity, path, message)
 }
 
 fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
@@ -286,7 +334,10 @@ fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
         }
         other => (other.to_string(), "repair or remove it"),
     };
-    Box::new(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, path, message) })
+    Box::new(Problem {
+        help: Some(help.to_owned()),
+        ..whole_file(Code::UnreadableFile, Severity::Error, path, message)
+    })
 }
 
 fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
@@ -300,6 +351,6 @@ fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
         value,
         help: Some("save it as UTF-8".to_owned()),
         snippet: Lines::new(&String::from_utf8_lossy(error.as_bytes())).snippet(at),
-        ..whole_file(Severity::Error, path, "it is not UTF-8 text".to_owned())
+        ..whole_file(Code::UnreadableFile, Severity::Error, path, "it is not UTF-8 text".to_owned())
     })
 }

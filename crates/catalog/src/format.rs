@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ollm_protocol::dialect::AgentDialect;
-use ollm_protocol::{ActionSpec, Hook, HookSpec, Layer, Remedy, Rules, Source, dialect};
+use ollm_protocol::{ActionSpec, Code, Hook, HookSpec, Layer, Remedy, Rules, Source, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
-use crate::file::Finding;
+use crate::file::{Document, Finding};
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::path::Walked;
 use crate::problem::Severity;
@@ -99,8 +99,8 @@ pub(crate) struct HookCollector<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) ids: &'a mut Ids,
     pub(crate) hooks: Vec<Hook>,
-    /// Where each hook stands, if that is wanted.
-    pub(crate) spots: Option<Vec<Spot>>,
+    /// Where each hook stands.
+    pub(crate) spots: Vec<Spot>,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -117,6 +117,21 @@ pub(crate) struct EntryLocation<'a> {
     pub(crate) event: &'a str,
     pub(crate) group: Option<&'a Cursor<'a>>,
     pub(crate) entry: &'a Cursor<'a>,
+}
+
+impl<'a> HookCollector<'a> {
+    pub(crate) fn new(context: &'a Context<'a>, ids: &'a mut Ids) -> HookCollector<'a> {
+        HookCollector { context, ids, hooks: Vec::new(), spots: Vec::new(), findings: Vec::new() }
+    }
+
+    /// The hooks, each with its place in the document, and what is wrong with others.
+    pub(crate) fn located(mut self, document: &Document<'_>) -> (Vec<Hook>, Vec<Finding>) {
+        for (hook, spot) in self.hooks.iter_mut().zip(&self.spots) {
+            let at = document.locate(spot);
+            (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
+        }
+        (self.hooks, self.findings)
+    }
 }
 
 impl HookCollector<'_> {
@@ -140,13 +155,21 @@ impl HookCollector<'_> {
             let message = format!("{error}; until that is mended {meaning}");
             let value = Some(cursor.node.shown());
             let spot = Some(cursor.spot(Part::Value));
-            self.findings.push(Finding { severity: Severity::Error, spot, value, message, help: None, remedy: None });
+            self.findings.push(Finding {
+                code: Code::InvalidCondition,
+                severity: Severity::Error,
+                spot,
+                value,
+                message,
+                help: None,
+                remedy: None,
+            });
         }
         if let Some(earlier) = self.ids.taken.get(hook.spec.own_id()) {
             let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
             let message = format!("id `{}` is taken by {earlier}", hook.id());
             let cursor = at.entry.get("id").unwrap_or(*at.entry);
-            self.findings.push(not_loaded(&cursor, &message, Some("choose another id".to_owned())));
+            self.findings.push(not_loaded(Code::Duplicate, &cursor, &message, Some("choose another id".to_owned())));
             return Err(Untaken::default());
         }
         let place = chosen.map(|_| match at.entry.spot(Part::Value).field {
@@ -154,9 +177,7 @@ impl HookCollector<'_> {
             field => format!("{field} in {}", self.context.path.display()),
         });
         self.ids.taken.insert(hook.spec.own_id().to_owned(), place);
-        if let Some(spots) = &mut self.spots {
-            spots.push(at.entry.spot(Part::Value));
-        }
+        self.spots.push(at.entry.spot(Part::Value));
         self.hooks.push(hook);
         Ok(())
     }
@@ -174,7 +195,7 @@ impl HookCollector<'_> {
         let mut draft = draft.ok_or_else(Untaken::default)?;
         let Some(first) = draft.spec.events.first().cloned() else {
             let help = Some("name one such as \"fileEdited\" or \"before_tool\"".to_owned());
-            self.findings.push(not_loaded(root, &format!("the hook has no `{event}`"), help));
+            self.findings.push(not_loaded(Code::MissingKey, root, &format!("the hook has no `{event}`"), help));
             return Err(Untaken::default());
         };
         let action = root.get("action").or_else(|| root.get("then"));
@@ -193,6 +214,7 @@ impl HookCollector<'_> {
         let near = likely.as_ref().is_some_and(|unknown| unknown.nearest.is_some());
         let unknown = likely.map_or_else(|| format!("unknown event `{shown}`"), |unknown| unknown.to_string());
         self.findings.push(Finding {
+            code: Code::UnknownEvent,
             severity: Severity::Error,
             spot: Some(at.spot(Part::Key)),
             value: Some(shown),
@@ -208,6 +230,7 @@ impl HookCollector<'_> {
         let is_list = matches!(at.node, Node::List(_));
         if !is_list {
             self.findings.push(Finding {
+                code: Code::WrongForm,
                 severity: Severity::Error,
                 spot: Some(at.spot(Part::Value)),
                 value: Some(at.node.shown()),
@@ -221,6 +244,7 @@ impl HookCollector<'_> {
 
     fn unknown_key(&mut self, key: &str, at: &Cursor<'_>, known: &[&str]) {
         self.findings.push(Finding {
+            code: Code::UnknownKey,
             severity: Severity::Warning,
             spot: Some(at.spot(Part::Key)),
             value: Some(at.node.shown()),
@@ -265,5 +289,5 @@ fn invalid(error: &Invalid, at: EntryLocation<'_>) -> Finding {
         _ => None,
     });
     let cursor = own.map(|(_, value)| value).or(deep).or(group).unwrap_or(*at.entry);
-    not_loaded(&cursor, &error.to_string(), None)
+    not_loaded(error.code(), &cursor, &error.to_string(), None)
 }

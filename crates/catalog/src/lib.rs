@@ -4,8 +4,7 @@
 //! together with the [`Problem`]s it met. One broken file, entry or key never hides another: whatever can be
 //! understood is loaded, whatever cannot is named with its place in the file.
 //!
-//! Reading is plain and in one pass. Only when there is a problem to show, or when positions are asked for, a file is
-//! read a second time with the position of every value. [`load_for`] keeps what files declare for the next event.
+//! A file is read once, with the position of every value. [`load_for`] keeps what files declare for the next event.
 //!
 //! This crate starts no process, opens no socket, prints nothing, and reads neither environment nor home by itself:
 //! they come in as values.
@@ -38,23 +37,24 @@ mod yaml_edit;
 
 pub use budget::Budget;
 pub use config::{
-    BOX_SOCKETS, Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key,
-    Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TelemetrySettings,
-    TraceSettings, change as change_config, check_target as check_config_target, configuration, find_key, key_table,
-    migrate as migrate_config, mistyped_variables, schema as config_schema,
+    BOX_SOCKETS, Config, DownloadSettings, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored,
+    Item, KEYS, Key, Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting,
+    TelemetrySettings, TraceSettings, change as change_config, check_target as check_config_target, configuration,
+    find_key, forget_extension as forget_extension_settings, key_table, migrate as migrate_config, mistyped_variables,
+    schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, Extensions, Index, Manifest, ManifestKey, Permissions, SettingKind,
-    SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_key_names,
-    manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema, validate_extension,
+    Changes, CopyOf, Dependency, Extension, Extensions, Foreign, INSTALL_RECORD, Index, Manifest, ManifestKey,
+    Permissions, SettingKind, SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions,
+    extensions_for, foreign_manifest, is_package_manifest, manifest_key_names, manifest_keys, manifest_schema,
+    named_extensions, reload_extensions, settings_schema, validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;
 pub use format::Form;
 pub use load::{
-    Catalog, Moment, Positions, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named,
-    undeclared,
+    Catalog, Moment, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named, undeclared,
 };
 pub use mcp::{
     Address, Approved as ServerApproved, EditError as ServerEditError, OTHER_TRANSPORTS, Pairs, SERVER_KEYS, ServerKey,

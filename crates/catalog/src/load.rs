@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{EventKind, Hook, Layer, Rules, Source};
+use ollm_protocol::{Code, EventKind, Hook, Layer, Matcher, Rules, Source, Subject};
 use ollm_store::{check_owner, current_uid};
 use rustix::fs::Dir;
 
@@ -17,7 +17,7 @@ use crate::file::{Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids};
 use crate::node::{Cursor, Node};
 use crate::path::Walked;
-use crate::place::{Places, same_place};
+use crate::place::{MOST_PROJECTS, Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
@@ -52,7 +52,7 @@ pub struct Catalog {
     pub hooks: Vec<Hook>,
     /// What applies to all of them.
     pub settings: HookSettings,
-    /// Scripts in the hook folders that no hook file names; looked for only with [`Positions::Always`].
+    /// Scripts in the hook folders that no hook file names; not looked for where it is about one event.
     pub undeclared: Vec<Undeclared>,
     /// The whole configuration.
     pub config: Config,
@@ -69,6 +69,19 @@ pub struct Moment {
     pub subject: Option<String>,
 }
 
+impl Moment {
+    /// Whether hooks for this event with this matcher may be for the moment; what only an expression can tell may.
+    pub(crate) fn may_fit(&self, event: &str, matcher: &str) -> bool {
+        let subject = self.subject.as_deref().map(|name| Subject::new(self.kind, name));
+        // Whether it fits an event that does not say what it is about, nobody can tell.
+        let unsaid = self.subject.is_none() && self.kind.subject_field().is_some();
+        event == self.kind.name()
+            && (unsaid
+                || matcher.starts_with("re:")
+                || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(subject)))
+    }
+}
+
 /// Where it is kept what files said.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshots<'a> {
@@ -78,20 +91,10 @@ pub struct Snapshots<'a> {
     pub now: SystemTime,
 }
 
-/// Whether the position of every hook is wanted, which costs a second reading of its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Positions {
-    /// Only those of problems.
-    #[default]
-    OnDemand,
-    /// Those of all hooks.
-    Always,
-}
-
 /// Reads everything there is in these places; what cannot be understood is a problem, and hides nothing else.
 ///
 /// ```
-/// use ollm_catalog::{Overrides, Places, Positions, load};
+/// use ollm_catalog::{Overrides, Places, load};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let home = folder.path().join(".ollm");
 /// std::fs::create_dir_all(home.join("hooks")).unwrap();
@@ -101,24 +104,19 @@ pub enum Positions {
 /// )
 /// .unwrap();
 /// let places = Places { home: home.clone(), ..Places::default() };
-/// let (catalog, problems) = load(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
+/// let (catalog, problems) = load(&places, &|_| None, &Overrides::default());
 /// assert!(problems.is_empty());
 /// assert_eq!(catalog.hooks[0].id(), "user:guard.json:before_tool:guard");
 /// assert_eq!(catalog.hooks[0].spec.script(), Some(&home.join("hooks/guard.py")));
 /// ```
-pub fn load(
-    places: &Places,
-    env: &dyn Fn(&str) -> Option<String>,
-    overrides: &Overrides,
-    positions: Positions,
-) -> (Catalog, Vec<Problem>) {
-    let (catalog, problems, _) = load_all(places, env, overrides, Reading { positions, bounded: false });
+pub fn load(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> (Catalog, Vec<Problem>) {
+    let (catalog, problems, _) = load_all(places, env, overrides, Reading { undeclared: true, bounded: false });
     (catalog, problems)
 }
 
 /// The scripts in the hook folders of these places that no hook file names.
 pub fn undeclared(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Vec<Undeclared> {
-    load_all(places, env, overrides, Reading { positions: Positions::Always, bounded: true }).0.undeclared
+    load_all(places, env, overrides, Reading { undeclared: true, bounded: true }).0.undeclared
 }
 
 /// Like [`load`], for one event: what projects bring is bounded, and hooks that cannot fit may be missing. What the files say
@@ -133,7 +131,7 @@ pub fn load_for(
     if let Some(recalled) = snapshots.and_then(|snapshots| recalled(snapshots.folder, places, env, overrides, moment)) {
         return recalled;
     }
-    let reading = Reading { positions: Positions::OnDemand, bounded: true };
+    let reading = Reading { undeclared: false, bounded: true };
     let (catalog, problems, findings) = load_all(places, env, overrides, reading);
     let bytes_left = catalog.budget.as_ref().and_then(Budget::left);
     if let (Some(snapshots), Some(read), Some(bytes_left)) = (snapshots, findings, bytes_left) {
@@ -183,7 +181,8 @@ fn recalled(
 /// What is wanted of the files.
 #[derive(Clone, Copy)]
 struct Reading {
-    positions: Positions,
+    /// Whether scripts that no hook file names are looked for.
+    undeclared: bool,
     /// Whether what projects bring is bounded: somebody waits.
     bounded: bool,
 }
@@ -202,26 +201,21 @@ fn load_all(
     overrides: &Overrides,
     reading: Reading,
 ) -> (Catalog, Vec<Problem>, Option<ReadFiles>) {
-    let positions = reading.positions;
     let mut budget = reading.bounded.then(Budget::new);
     let (mut looked, mut problems) = (Looked::default(), Vec::new());
+    if places.projects().count() > MOST_PROJECTS {
+        problems.extend(places.project.as_deref().map(too_deep));
+        return (Catalog::default(), problems, None);
+    }
     owned_files(places).for_each(|(file, _)| looked.state(&file));
-    let files = read_files(places, positions, &mut budget, &mut looked, &mut problems);
+    let files = read_files(places, &mut budget, &mut looked, &mut problems);
     let mut around = Vec::new();
     let config = said_around(files.clone(), env, overrides, &mut around);
     let settings = config.hooks(places);
     let settings_off = settings_off(env);
     let basis = Basis::new(&settings, settings_off, places, env);
-    let mut loading = Loading {
-        positions,
-        seen: Vec::new(),
-        ids: Ids::default(),
-        hooks: Vec::new(),
-        problems,
-        settings_off,
-        budget,
-        looked,
-    };
+    let mut loading =
+        Loading { seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off, budget, looked };
     if let Some(policy) = &places.policy {
         loading.required(policy, config.of_policy().hooks(places).rules());
     }
@@ -254,15 +248,19 @@ fn load_all(
         in_place::agents(&settings).for_each(|agent| loading.of_project(agent, project, &owner));
         loading.ids = ids.unwrap_or(loading.ids);
     }
-    let undeclared = match positions {
-        Positions::Always => scripts::undeclared(&folders, &loading.hooks),
-        Positions::OnDemand => Vec::new(),
-    };
+    let undeclared = if reading.undeclared { scripts::undeclared(&folders, &loading.hooks) } else { Vec::new() };
     let Loading { hooks, mut problems, budget, looked, .. } = loading;
     // Problems are told with their places each time, which only the files know.
     let read = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
     problems.splice(0..0, around);
     (Catalog { hooks, settings, undeclared, config, budget }, problems, read)
+}
+
+/// Guards of all projects around could not be loaded in time, and none of them may be left out.
+fn too_deep(project: &Path) -> Problem {
+    let message = format!("it lies in more than {MOST_PROJECTS} projects, one within another; nothing runs here");
+    let help = Some("work in a folder with fewer folders around it that have a `.ollm` or `.git`".to_owned());
+    Problem { help, ..Problem::of_file(Code::TooMuch, Severity::Fatal, project, message) }
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.
@@ -292,7 +290,6 @@ fn is_off(text: &str) -> bool {
 
 /// What has been read so far.
 struct Loading {
-    positions: Positions,
     /// The files that were taken, by identity: nothing is taken twice, whichever way leads to it.
     seen: Vec<(u64, u64)>,
     ids: Ids,
@@ -337,14 +334,15 @@ impl Loading {
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its hooks are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
-                self.problems.push(Problem { help, ..whole_file(Severity::Error, folder, message) });
+                self.problems
+                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, folder, message) });
                 return false;
             }
         };
         if names.len() > MOST_FILES {
             let message =
                 format!("it has more than {MOST_FILES} hook files; those after the first {MOST_FILES} are not loaded");
-            self.problems.push(whole_file(Severity::Error, folder, message));
+            self.problems.push(whole_file(Code::TooMuch, Severity::Error, folder, message));
         }
         // What the user keeps there is the user's own as everywhere else.
         let group = inner.filter(|_| owner.source == Source::Workspace);
@@ -356,7 +354,7 @@ impl Loading {
             let incoming = Incoming { path: &path, label: &label, folder, group, syntax, form: FileForm::Hooks };
             if !self.file(&incoming, owner) {
                 let message = "it is a link to nothing; nothing is loaded".to_owned();
-                self.problems.push(whole_file(Severity::Error, &path, message));
+                self.problems.push(whole_file(Code::UnreadableFile, Severity::Error, &path, message));
             }
         }
         true
@@ -421,16 +419,9 @@ impl Loading {
             rules,
             walked: Walked::default(),
         };
-        let spots = (self.positions == Positions::Always).then(Vec::new);
-        let mut intake =
-            HookCollector { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
+        let mut intake = HookCollector::new(&context, &mut self.ids);
         form.take(&Cursor::root(&node), &mut intake);
-        let HookCollector { mut hooks, spots, findings, .. } = intake;
-        if let Some(spots) = spots {
-            for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {
-                (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
-            }
-        }
+        let (mut hooks, findings) = intake.located(&document);
         self.looked.extend(context.walked.stamps());
         self.hooks.append(&mut hooks);
         self.problems.append(&mut document.problems(findings));

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::{DefaultBox, LimitsSpec, Oauth, Origin, PermissionsSpec, Source, ToolFilter};
+use ollm_protocol::{Code, DefaultBox, LimitsSpec, Oauth, Origin, PermissionsSpec, Source, ToolFilter};
 use ollm_store::{check_owner, current_uid};
 use serde_json::Value;
 
@@ -221,7 +221,7 @@ pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec
         field: finding.spot.map(|spot| spot.field).unwrap_or_default(),
         value: finding.value,
         help: finding.help,
-        ..file::whole_file(finding.severity, file, finding.message)
+        ..file::whole_file(finding.code, finding.severity, file, finding.message)
     });
     (servers.pop(), problems.collect())
 }
@@ -249,7 +249,7 @@ impl Loading {
             && let Err(why) = check_owner(path, top, current_uid())
         {
             let message = format!("none of its servers are loaded: {why}");
-            return self.problems.push(file::whole_file(Severity::Error, path, message));
+            return self.problems.push(file::whole_file(Code::UnreadableFile, Severity::Error, path, message));
         }
         let (document, node) = match file::read(path, syntax, LARGEST_FILE) {
             Ok(Some(read)) => read,
@@ -269,7 +269,8 @@ impl Loading {
         }
         let context = Context { file: path, source, extension: None, folder: None };
         let (mut servers, spots) = descend(&root, keys, &context, &mut findings);
-        for (server, at) in servers.iter_mut().zip(document.locate(spots.iter())) {
+        for (server, spot) in servers.iter_mut().zip(&spots) {
+            let at = document.locate(spot);
             (server.origin.line, server.origin.column) = (at.line, at.column);
         }
         let mut problems = document.problems(findings);
@@ -319,26 +320,19 @@ fn descend(
 
 /// In a file of servers, everything else is a slip.
 fn strange_keys(root: &Cursor<'_>, keys: &[&str], findings: &mut Vec<Finding>) {
-    let mut find = |severity, at: &Cursor<'_>, part, message: String, help: &str| {
+    let mut find = |code, severity, at: &Cursor<'_>, part, message: String, help: &str| {
         let help = Some(help.to_owned());
-        findings.push(Finding {
-            severity,
-            spot: Some(at.spot(part)),
-            value: Some(at.node.shown()),
-            message,
-            help,
-            remedy: None,
-        });
+        findings.push(Finding::at(code, severity, at, part, message, help));
     };
     if !matches!(root.node, Node::Map(_)) {
         let message = format!("an object with `mcpServers` is needed, not {}", root.node.kind());
-        return find(Severity::Error, root, Part::Value, message, "write {\"mcpServers\": {…}}");
+        return find(Code::WrongForm, Severity::Error, root, Part::Value, message, "write {\"mcpServers\": {…}}");
     }
     let looks_bare = root.get("command").is_some() || root.get("url").is_some();
     for (key, value) in root.entries().filter(|(key, _)| !keys.contains(key) && *key != "$schema" && *key != "inputs") {
         let help =
             if looks_bare { "write {\"mcpServers\": {\"NAME\": {…}}}" } else { "servers stand under `mcpServers`" };
-        find(Severity::Warning, &value, Part::Key, format!("unknown key `{key}` is ignored"), help);
+        find(Code::UnknownKey, Severity::Warning, &value, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 }
 
@@ -354,6 +348,7 @@ pub fn taken_server(server: &ServerSpec, known: &ServerSpec) -> Problem {
     };
     let place = format!("{}:{}:{}", known.origin.file.display(), known.origin.line, known.origin.column);
     Problem {
+        code: Code::Duplicate,
         severity: Severity::Warning,
         file: server.origin.file.clone(),
         line: server.origin.line,

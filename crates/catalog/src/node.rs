@@ -1,12 +1,11 @@
 //! A parsed file as a tree, and a cursor that knows its way back to the root.
 //!
-//! The tree has no positions, so that reading stays cheap. A [`Spot`] names a node by the indexes on the way to it, which
-//! a second reading with positions can follow; doubled keys keep their own index and are never lost.
+//! The tree has no positions. A [`Spot`] names a node by the indexes on the way to it, which the places of a document
+//! follow; doubled keys keep their own index and are never lost.
 
 use std::fmt::{self, Write as _};
 
 use ollm_store::Redactor;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// A JSON or YAML value; a map keeps the order of its keys, and doubled ones.
@@ -171,86 +170,6 @@ impl fmt::Write for Short {
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(Any)
-    }
-}
-
-struct Any;
-
-impl<'de> Visitor<'de> for Any {
-    type Value = Node;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        Node::deserialize(deserializer)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Whole(value.into()))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Whole(value.into()))
-    }
-
-    fn visit_i128<E: Error>(self, value: i128) -> Result<Node, E> {
-        Ok(Node::Whole(value))
-    }
-
-    fn visit_u128<E: Error>(self, value: u128) -> Result<Node, E> {
-        Ok(Node::Whole(i128::try_from(value).unwrap_or(i128::MAX)))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
-        Ok(Node::Fraction(value))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Text(value.to_owned()))
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<Node, E> {
-        Ok(Node::Text(value))
-    }
-
-    fn visit_bytes<E: Error>(self, value: &[u8]) -> Result<Node, E> {
-        Ok(Node::Text(String::from_utf8_lossy(value).into_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Node::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
-        let mut map = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            map.push(entry);
-        }
-        Ok(Node::Map(map))
-    }
-}
-
 /// A node and the way to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
@@ -342,10 +261,11 @@ fn field(way: &[Step<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::{Syntax, parse};
 
     #[test]
     fn a_spot_names_the_way_and_doubled_keys_stay_apart() {
-        let node: Node = serde_json::from_str(r#"{"a": 1, "b": [{}, {"c": true}], "a": 2}"#).unwrap();
+        let node: Node = parse(r#"{"a": 1, "b": [{}, {"c": true}], "a": 2}"#, Syntax::Json).unwrap();
         let root = Cursor::root(&node);
         let list = root.get("b").unwrap();
         let item = list.items().nth(1).unwrap();
@@ -356,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_shown_value_is_cut_to_eighty_characters() {
-        let node: Node = serde_json::from_str(r#"{"a": ["x\"", 1.5, null]}"#).unwrap();
+        let node: Node = parse(r#"{"a": ["x\"", 1.5, null]}"#, Syntax::Json).unwrap();
         assert_eq!(node.shown(), r#"{"a": ["x\"", 1.5, null]}"#);
         let long = Node::Text("é".repeat(1000)).shown();
         assert_eq!(long.chars().count(), 80);

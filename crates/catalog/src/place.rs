@@ -136,10 +136,13 @@ impl Places {
     }
 }
 
+/// In more projects at once nobody works; who nests more wants to hold us up.
+pub(crate) const MOST_PROJECTS: usize = 32;
+
 /// The ancestors of `cwd` with a `.ollm` or `.git` in them, the nearest first; the user's own `.ollm` does not make a
-/// project.
+/// project. Where there are too many, nothing is loaded, so the rest is not looked for.
 pub fn find_projects(cwd: &Path, home: &Path) -> Vec<PathBuf> {
-    cwd.ancestors().filter(|folder| is_project(folder, home)).map(Path::to_owned).collect()
+    cwd.ancestors().filter(|folder| is_project(folder, home)).take(MOST_PROJECTS + 1).map(Path::to_owned).collect()
 }
 
 /// Whether a folder is the root of a project: of a repository, or with a folder of ours that is not `home`.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Commands, Remedy};
+use ollm_protocol::{Code, Commands, Remedy};
 
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +30,8 @@ impl Severity {
 /// Something wrong in a file, or in the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// What kind of problem it is; the same in every version.
+    pub code: Code,
     /// How bad it is.
     pub severity: Severity,
     /// The file; for an environment variable its name.
@@ -63,8 +65,9 @@ pub struct Snippet {
 
 impl Problem {
     /// A problem with a file as a whole.
-    pub fn of_file(severity: Severity, path: &Path, message: String) -> Problem {
+    pub fn of_file(code: Code, severity: Severity, path: &Path, message: String) -> Problem {
         Problem {
+            code,
             severity,
             file: path.to_owned(),
             line: 0,
@@ -85,6 +88,18 @@ impl Problem {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
+    /// The whole problem in one line without its code, for those who show that elsewhere.
+    pub fn sentence(&self) -> String {
+        let place = if self.line > 0 { format!(":{}:{}", self.line, self.column) } else { String::new() };
+        let field = match (&self.field, &self.value) {
+            (field, _) if field.is_empty() => String::new(),
+            (field, Some(value)) => format!(" ({field} = {value})"),
+            (field, None) => format!(" ({field})"),
+        };
+        let way_out = self.way_out(Commands::default()).map(|way_out| format!("; {way_out}")).unwrap_or_default();
+        format!("{}{place}: {}{field}{way_out}", self.file.display(), self.message)
+    }
+
     /// The same with the whole way out in its help, for those who show it as text.
     #[must_use]
     pub fn told(self, commands: Commands) -> Problem {
@@ -92,21 +107,9 @@ impl Problem {
     }
 }
 
+/// The whole problem in one line, with its code at the end.
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.file.display())?;
-        if self.line > 0 {
-            write!(formatter, ":{}:{}", self.line, self.column)?;
-        }
-        write!(formatter, ": {}", self.message)?;
-        match (&self.field, &self.value) {
-            (field, _) if field.is_empty() => {}
-            (field, Some(value)) => write!(formatter, " ({field} = {value})")?,
-            (field, None) => write!(formatter, " ({field})")?,
-        }
-        match self.way_out(Commands::default()) {
-            Some(way_out) => write!(formatter, "; {way_out}"),
-            None => Ok(()),
-        }
+        write!(formatter, "{} [{}]", self.sentence(), self.code)
     }
 }

@@ -9,15 +9,16 @@ use ollm_app::AppContext;
 use ollm_app::command_box::BoxPolicy;
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
-use ollm_protocol::Dialect;
 use ollm_protocol::dialect::{all, by_name};
+use ollm_protocol::{Code, Dialect};
 
 use crate::command::config::refused;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 pub(crate) mod agent;
 mod candidates;
+mod changing;
 pub(crate) mod config;
 pub(crate) mod ext;
 mod groups;
@@ -47,7 +48,7 @@ const WATCH_HELP: &str = "Files that .gitignore or .ollmignore names are left ou
     after_help = "Exit codes: 0 proceed, 1 a finding (a failed test, a bad file, nothing to show), 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
 )]
 pub(crate) struct Cli {
-    /// Let a setting be this for one run, whatever the files and the environment say; before the command, may be repeated
+    /// Let a setting be this for one run, whatever the files and the environment say; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     #[command(subcommand)]
@@ -169,6 +170,11 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print the JSON Schema of a file, of an event, or of an answer
     Schema(SchemaArguments),
+    /// Explain a command, or the code of an error
+    Help {
+        /// A command and its subcommands; or a code, such as C003; or `codes`, which lists them
+        words: Vec<String>,
+    },
     /// Print the manual page, or write the pages of all commands
     Man {
         /// Write one page for each command into this folder
@@ -368,37 +374,46 @@ fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
     dialect_names().try_map(|name| by_name(&name).ok_or("there is no such dialect"))
 }
 
-/// What stands in front of the command.
+/// The options that every command has, wherever they stand.
 #[derive(Debug, Default)]
-pub(crate) struct Preamble {
+pub(crate) struct Globals {
     pub(crate) overrides: Overrides,
     pub(crate) verbose: bool,
 }
 
-/// What stands in front of the command, and the rest of the command line.
-pub(crate) fn preamble(arguments: &[OsString]) -> Result<(Preamble, &[OsString]), Failure> {
-    let mut preamble = Preamble::default();
-    let mut rest = arguments;
-    loop {
-        let (setting, after) = match rest {
-            [flag, after @ ..] if flag == "-v" || flag == "--verbose" => {
-                preamble.verbose = true;
-                rest = after;
-                continue;
-            }
-            [flag, setting, after @ ..] if flag == "--set" => (setting.to_str(), after),
-            [flag, after @ ..] => match flag.to_str().and_then(|flag| flag.strip_prefix("--set=")) {
-                Some(setting) => (Some(setting), after),
-                None => break,
-            },
-            [] => break,
-        };
-        let pair = setting.and_then(|setting| setting.split_once('='));
-        let (key, value) = pair.ok_or_else(|| Failure::usage("`--set` needs KEY=VALUE"))?;
-        preamble.overrides.set(key, value).map_err(refused)?;
-        rest = after;
+/// The options that every command has, and the command line without them. Behind `--` stands what is another program's.
+pub(crate) fn globals(arguments: &[OsString]) -> Result<(Globals, Vec<OsString>), Failure> {
+    let mut globals = Globals::default();
+    let mut rest: Vec<OsString> = Vec::with_capacity(arguments.len());
+    let mut json = None;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let in_front = rest.is_empty();
+        let assigned = word.to_str().and_then(|word| word.strip_prefix("--set="));
+        if word == "--" {
+            rest.extend(json.take());
+            rest.push(word.clone());
+            rest.extend(words.by_ref().cloned());
+        } else if in_front && (word == "-v" || word == "--verbose") {
+            globals.verbose = true;
+        } else if in_front && word == "--json" {
+            json = Some(word.clone());
+        } else if (word == "--set" || assigned.is_some()) && !has_set(&rest) {
+            let setting = assigned.or_else(|| words.next().and_then(|next| next.to_str()));
+            let pair = setting.and_then(|setting| setting.split_once('='));
+            let (key, value) = pair.ok_or_else(|| Failure::usage("`--set` needs KEY=VALUE"))?;
+            globals.overrides.set(key, value).map_err(refused)?;
+        } else {
+            rest.push(word.clone());
+        }
     }
-    Ok((preamble, rest))
+    rest.extend(json);
+    Ok((globals, rest))
+}
+
+/// Whether the command has a `--set` of its own.
+fn has_set(words: &[OsString]) -> bool {
+    matches!(words, [skill, run, ..] if skill == "skill" && run == "run")
 }
 
 /// Whether help is asked for, which only the full parser can give.
@@ -408,7 +423,7 @@ pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
 
 /// The whole command line, with its commands in groups.
 pub(crate) fn command_line() -> clap::Command {
-    groups::grouped(Cli::command())
+    groups::grouped(changing::added(Cli::command()))
 }
 
 /// The same for a shell that completes it: names of what there is, in these surroundings.
@@ -419,9 +434,15 @@ pub(crate) fn completed_line(context: &std::sync::Arc<AppContext>) -> clap::Comm
 /// Parses the command line; nothing is left to do when it asked for help, which is printed here.
 pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Option<Command>, Failure> {
     let words = std::iter::once(OsString::from("ollm")).chain(arguments.iter().cloned());
-    let parsed = command_line().try_get_matches_from(words).and_then(|found| Cli::from_arg_matches(&found));
+    let parsed = command_line().try_get_matches_from(words).and_then(|found| {
+        let as_json = changing::is_asked(&found);
+        Ok((Cli::from_arg_matches(&found)?, as_json))
+    });
     match parsed {
-        Ok(cli) => {
+        Ok((cli, as_json)) => {
+            if as_json {
+                output.collect();
+            }
             if cli.verbosity.verbose {
                 output.be_verbose();
             }
@@ -448,7 +469,9 @@ pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Resul
 fn misused(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    Failure { styled: Some(error.render().ansi().to_string()), ..Failure::new(Kind::Usage, message) }
+    let coded = format!("error[{}]:", Code::Usage);
+    let styled = error.render().ansi().to_string().replacen("error:", &coded, 1);
+    Failure { styled: Some(styled), ..Failure::new(Code::Usage, message) }
 }
 
 /// What to do with what is found.

@@ -17,6 +17,7 @@ mod emit;
 mod explain;
 pub(crate) mod ext;
 mod git_hook;
+mod help;
 pub(crate) mod hook;
 mod man;
 pub(crate) mod mcp;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Completions(arguments) => completions::run(&arguments, context, output),
         Command::Schema(arguments) => schema::run(&arguments, context, output),
+        Command::Help { words } => help::run(&words, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Explain(arguments) => explain::run(&arguments, context, output),
         Command::Replay(arguments) => replay::run(&arguments, context, output),

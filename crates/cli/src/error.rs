@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use ollm_app::{AppError, ErrorKind};
+use ollm_app::AppError;
 use ollm_catalog::SnippetError;
 use ollm_protocol::dialect::UnknownEvent;
+use ollm_protocol::{Code, CodeClass};
 use ollm_store::one_line;
+use serde_json::{Value, json};
 
 /// Exit codes, as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
+    /// The stable code, which `ollm help CODE` explains; a signal has none.
+    pub(crate) code: Option<Code>,
     pub(crate) message: String,
     /// What to do about it, one line each.
     pub(crate) hints: Vec<String>,
@@ -47,8 +51,19 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), hints: Vec::new(), styled: None }
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Failure {
+        Failure {
+            kind: code.class().into(),
+            code: Some(code),
+            message: message.into(),
+            hints: Vec::new(),
+            styled: None,
+        }
+    }
+
+    /// Somebody ended what we did.
+    pub(crate) fn of_signal(kind: Kind) -> Failure {
+        Failure { kind, code: None, message: "interrupted".to_owned(), hints: Vec::new(), styled: None }
     }
 
     #[must_use]
@@ -57,8 +72,13 @@ impl Failure {
         self
     }
 
+    /// The failure for programs.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"code": self.code.map(Code::id), "message": self.message, "hints": self.hints})
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
-        Failure::new(Kind::Usage, message).hint("`ollm --help` shows what there is")
+        Failure::new(Code::Usage, message).hint("`ollm --help` shows what there is")
     }
 }
 
@@ -73,20 +93,20 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<ErrorKind> for Kind {
-    fn from(kind: ErrorKind) -> Kind {
-        match kind {
-            ErrorKind::Configuration => Kind::Configuration,
-            ErrorKind::Untrusted => Kind::Untrusted,
-            ErrorKind::Usage => Kind::Usage,
-            _ => Kind::Environment,
+impl From<CodeClass> for Kind {
+    fn from(class: CodeClass) -> Kind {
+        match class {
+            CodeClass::Configuration => Kind::Configuration,
+            CodeClass::Trust => Kind::Untrusted,
+            CodeClass::Usage => Kind::Usage,
+            CodeClass::Environment => Kind::Environment,
         }
     }
 }
 
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Failure {
-        Failure { hints: error.hints, ..Failure::new(error.kind.into(), error.message) }
+        Failure { hints: error.hints, ..Failure::new(error.code, error.message) }
     }
 }
 
@@ -100,7 +120,7 @@ impl From<SnippetError> for Failure {
 /// An event that nobody knows cannot be read, wherever it is named.
 impl From<UnknownEvent> for Failure {
     fn from(unknown: UnknownEvent) -> Failure {
-        Failure::new(Kind::Configuration, unknown.to_string())
+        Failure::new(Code::UnknownEvent, unknown.to_string())
             .hint("`ollm schema` lists the events; an event of your own is `custom:NAME`")
     }
 }

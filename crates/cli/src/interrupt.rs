@@ -65,7 +65,7 @@ impl Stop {
 
     /// How we exit because of it.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        self.kind().map(|kind| Failure::new(kind, "interrupted"))
+        self.kind().map(Failure::of_signal)
     }
 
     /// The exit code of something that was interrupted: by the signal that came last, or by a key.

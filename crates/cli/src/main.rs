@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
 
+mod activity;
 mod approver;
 mod arguments;
 mod ask;
+mod code;
 mod command;
 mod display;
 mod error;
@@ -18,6 +20,7 @@ mod person;
 mod problem;
 mod remedy;
 mod spinner;
+mod table;
 mod timeline;
 mod tui;
 mod wrap;
@@ -26,11 +29,12 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
 
-use arguments::Preamble;
+use arguments::Globals;
 use error::{Failure, Kind};
 use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
+use ollm_protocol::Code;
 use output::Output;
 
 ollm_process::program!(main_code);
@@ -46,7 +50,7 @@ fn main_code() -> u8 {
         Kind::Usage => command::hook::misused(&arguments, failure, &mut output),
         _ => Err(failure),
     });
-    let code = done.unwrap_or_else(|failure| output.failure(&failure));
+    let code = output.finish(done);
     if let Some(context) = surroundings.get() {
         output.write_log(context);
     }
@@ -71,7 +75,8 @@ fn run(
             output,
         );
     }
-    let (Preamble { overrides, verbose }, rest) = arguments::preamble(arguments)?;
+    let (Globals { overrides, verbose }, rest) = arguments::globals(arguments)?;
+    let rest = rest.as_slice();
     if verbose {
         output.be_verbose();
     }
@@ -93,7 +98,7 @@ fn run(
             }
             command::welcome::run(context, output)
         }
-        _ => match arguments::parse(arguments, output)? {
+        _ => match arguments::parse(rest, output)? {
             Some(command) => command::run(command, context(surroundings, None, overrides)?, output),
             None => Ok(error::OK),
         },
@@ -108,7 +113,7 @@ fn context<'a>(
 ) -> Result<&'a AppContext, Failure> {
     let cwd = std::env::current_dir().or_else(|error| {
         told.filter(|told| told.is_absolute() && told.is_dir()).map(Path::to_path_buf).ok_or_else(|| {
-            Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
+            Failure::new(Code::NoFolder, format!("the current folder cannot be found: {error}"))
                 .hint("change into a folder that exists")
         })
     })?;

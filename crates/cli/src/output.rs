@@ -6,16 +6,20 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ollm_app::{AppContext, Notices};
-use ollm_protocol::Reply;
+use ollm_protocol::{Code, Reply};
 use ollm_store::{escape_for_json, escape_for_people, one_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::activity::Activity;
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
 use crate::spinner::Spinner;
+use crate::timeline::{DIM, PLAIN};
 use crate::tui::screen::Screen;
+
+const RED: &str = "\x1b[1;31m";
 
 /// The two streams.
 #[derive(Debug)]
@@ -29,6 +33,18 @@ pub(crate) struct Output {
     asker: Asker,
     /// Why a part of the answer could not be written.
     lost: Option<String>,
+    /// What is printed and told is collected here, and becomes one JSON object at the end.
+    collected: Option<Collected>,
+    /// Shows that something goes on.
+    spinner: Option<Spinner>,
+}
+
+/// What a command would have printed and told.
+#[derive(Debug, Default)]
+struct Collected {
+    changed: Vec<Value>,
+    output: String,
+    messages: Vec<String>,
 }
 
 impl Output {
@@ -38,15 +54,15 @@ impl Output {
 
     /// For whoever is asked: lines for the terminal, or the panels.
     pub(crate) fn with(asker: Asker) -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), asker, lost: None }
+        Output { silent: false, verbose: false, log: Log::default(), asker, lost: None, collected: None, spinner: None }
     }
 
     /// Shows on the plain terminal what works, from now on.
-    pub(crate) fn use_spinner(&mut self) -> Spinner {
-        if let Asker::Lines(spinner) = &mut self.asker {
-            *spinner = Spinner::new();
+    pub(crate) fn show_activity(&mut self) -> Activity {
+        if let Asker::Lines(activity) = &mut self.asker {
+            *activity = Activity::new();
         }
-        self.asker.spinner()
+        self.asker.activity()
     }
 
     /// Who is asked.
@@ -78,6 +94,46 @@ impl Output {
     /// Tells also what went well.
     pub(crate) fn be_verbose(&mut self) {
         self.verbose = true;
+    }
+
+    /// Collects what is printed and told from now on, for one JSON object at the end.
+    pub(crate) fn collect(&mut self) {
+        self.collected = Some(Collected::default());
+    }
+
+    /// Says for programs what was changed; people are told in words.
+    pub(crate) fn changed(&mut self, what: Value) {
+        if let Some(collected) = &mut self.collected {
+            collected.changed.push(what);
+        }
+    }
+
+    /// Ends the output of a command; its exit code.
+    pub(crate) fn finish(&mut self, done: Result<u8, Failure>) -> u8 {
+        self.spinner = None;
+        let collected = self.collected.take();
+        let (code, error) = match done {
+            Ok(code) => (code, Value::Null),
+            Err(failure) => (self.failure(&failure), failure.to_json()),
+        };
+        let Some(Collected { changed, output, messages }) = collected else { return code };
+        let output = output.trim_end();
+        let output = (!output.is_empty()).then_some(output);
+        let told = self.pretty_json(&json!({
+            "exit": code, "changed": changed, "output": output, "messages": messages, "error": error,
+        }));
+        told.map_or_else(|failure| self.failure(&failure), |_| code)
+    }
+
+    /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
+    pub(crate) fn busy(&mut self, what: &str) {
+        let is_watched = !self.silent && self.collected.is_none() && io::stderr().is_terminal();
+        self.spinner = is_watched.then(|| Spinner::start(what));
+    }
+
+    /// Nothing goes on any more.
+    pub(crate) fn idle(&mut self) {
+        self.spinner = None;
     }
 
     /// Writes down in the log what was told so far.
@@ -123,16 +179,27 @@ impl Output {
 
     /// Writes styled text; the styles are dropped where nobody would see them.
     pub(crate) fn text(&mut self, text: &str) -> Result<u8, Failure> {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            collected.output.extend(anstream::adapter::strip_str(text));
+            return Ok(OK);
+        }
         if let Some(screen) = self.screen() {
             screen.show(text);
             return Ok(OK);
         }
         let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
-        written(self.asker.spinner().hidden(shown), OK)
+        written(self.asker.activity().hidden(shown), OK)
     }
 
     /// Writes an answer byte for byte.
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            collected.output.push_str(&String::from_utf8_lossy(stdout));
+            collected.messages.extend((!stderr.is_empty()).then(|| String::from_utf8_lossy(stderr).into_owned()));
+            return Ok(code);
+        }
         if let Some(screen) = self.screen() {
             for part in [stdout, stderr].into_iter().filter(|part| !part.is_empty()) {
                 screen.show(&escape_for_people(&String::from_utf8_lossy(part)));
@@ -146,7 +213,7 @@ impl Output {
 
     /// Fails if a part of an answer that was written as it came was lost.
     pub(crate) fn is_whole(&self) -> Result<(), Failure> {
-        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
+        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Code::OutputLost, why)))
     }
 
     /// Whether nobody reads standard output any more.
@@ -186,30 +253,39 @@ impl Output {
     }
 
     fn say(&mut self, text: &str) {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            return collected.messages.push(one_line(text));
+        }
         if self.silent {
             return;
         }
         match self.screen() {
             Some(screen) => screen.show(&format!("{}\n", one_line(text))),
             // There is nobody left to tell when standard error is closed.
-            None => self.asker.spinner().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
+            None => self.asker.activity().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
         }
     }
 
     /// Tells the person something of several lines.
     pub(crate) fn explain(&mut self, text: &str) {
+        self.spinner = None;
+        if let Some(collected) = &mut self.collected {
+            let text = anstream::adapter::strip_str(text).to_string();
+            return collected.messages.push(text.trim_end().to_owned());
+        }
         if self.silent {
             return;
         }
         match self.screen() {
             Some(screen) => screen.show(text),
-            None => self.asker.spinner().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
+            None => self.asker.activity().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
         }
     }
 
     /// A bar on standard error.
     pub(crate) fn progress_bar(&self) -> Progress {
-        let target = if self.silent || self.screen().is_some() {
+        let target = if self.silent || self.collected.is_some() || self.screen().is_some() {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -230,10 +306,14 @@ impl Output {
             if failure.kind != Kind::Usage {
                 self.log.add("error", &failure.message);
             }
-            self.say(&failure.message);
+            let said = failure.code.map_or_else(|| "ollm".to_owned(), |code| format!("{RED}error[{code}]{PLAIN}"));
+            self.explain(&format!("{said}: {}\n", one_line(&failure.message)));
         }
         for hint in &failure.hints {
             self.explain(&format!("  hint: {}\n", one_line(hint)));
+        }
+        if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
+            self.explain(&format!("{DIM}  `ollm help {code}` explains it{PLAIN}\n"));
         }
         failure.kind as u8
     }
@@ -250,6 +330,10 @@ impl Notices for Output {
 
     fn detail(&mut self, text: &dyn Fn() -> String) {
         Output::detail(self, text);
+    }
+
+    fn wants_details(&self) -> bool {
+        self.is_verbose()
     }
 }
 
@@ -314,6 +398,6 @@ fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {
         Ok(()) => Ok(code),
         // The reader went away; that is its own business.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-        Err(error) => Err(Failure::new(Kind::Environment, format!("cannot write the answer: {error}"))),
+        Err(error) => Err(Failure::new(Code::OutputLost, format!("cannot write the answer: {error}"))),
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use ollm_catalog::{Problem, Severity};
+use ollm_protocol::Code;
 use ollm_store::escape_for_people;
 
 use crate::remedy::COMMANDS;
@@ -16,15 +17,20 @@ const PLAIN: &str = "\x1b[0m";
 pub(crate) fn render_undeclared(script: &Path, command: &str) -> String {
     let (script, command) = (script.display().to_string(), escape_for_people(command));
     format!(
-        "{BLUE}note{PLAIN}{BOLD}: no hook file declares this script; it never runs{PLAIN}\n  {BLUE}-->{PLAIN} {}\n  help: {command}\n",
+        "{BLUE}note[{}]{PLAIN}{BOLD}: no hook file declares this script; it never runs{PLAIN}\n  {BLUE}-->{PLAIN} {}\n  help: {command}\n",
+        Code::UndeclaredScript,
         escape_for_people(&script)
     )
 }
 
 pub(crate) fn render(problem: &Problem) -> String {
     let colour = if problem.severity == Severity::Warning { "\x1b[1;33m" } else { "\x1b[1;31m" };
-    let mut text =
-        format!("{colour}{}{PLAIN}{BOLD}: {}{PLAIN}\n", problem.severity.name(), escape_for_people(&problem.message));
+    let mut text = format!(
+        "{colour}{}[{}]{PLAIN}{BOLD}: {}{PLAIN}\n",
+        problem.severity.name(),
+        problem.code,
+        escape_for_people(&problem.message)
+    );
     let place = if problem.line > 0 { format!(":{}:{}", problem.line, problem.column) } else { String::new() };
     let file = problem.file.display().to_string();
     let _ = writeln!(text, "  {BLUE}-->{PLAIN} {}{place}", escape_for_people(&file));

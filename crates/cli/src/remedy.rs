@@ -18,6 +18,9 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::DisableExtension(name) => named("ext disable", name),
         Remedy::ShowExtension(name) => named("ext info", name),
         Remedy::NewExtension => "ollm ext new NAME".to_owned(),
+        Remedy::SearchExtensions => "ollm ext search".to_owned(),
+        Remedy::InstallVersion { name, version } => format!("{} --to {version}", named("ext update", name)),
+        Remedy::UninstallExtension(name) => named("ext uninstall", name),
         Remedy::SetSetting { extension, setting, sensitive } => {
             let value = if *sensitive { "" } else { "=VALUE" };
             format!("{} {}{value}", named("ext set", extension), shell_word(setting))
@@ -34,6 +37,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         }
         Remedy::ShowRuns(id) => named("trace list --hook", id),
         Remedy::ListHooks => "ollm hook list".to_owned(),
+        Remedy::FindFaults => "ollm doctor".to_owned(),
         Remedy::ListServers => "ollm mcp list".to_owned(),
         Remedy::ListSessions => "ollm session list".to_owned(),
         Remedy::ListEvents => "ollm schema".to_owned(),

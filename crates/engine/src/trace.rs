@@ -91,7 +91,7 @@ impl Recorder<'_> {
             line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
             line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
             line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));
-            verdict(line.key("verdict"), outcome);
+            verdict(line.key("verdict"), outcome, self.payload);
             line.key("durationMs").plain(millis(outcome.duration));
             line.key("data").data(&event.data, DATA);
             if self.payload == Payload::Whole {
@@ -192,12 +192,16 @@ fn remains(line: &mut Line<'_>, process: Option<&Process>) {
     line.key("bytesErr").maybe(process.map(|process| process.bytes_err));
 }
 
-fn verdict(line: &mut Line<'_>, outcome: &Outcome) {
+fn verdict(line: &mut Line<'_>, outcome: &Outcome, payload: Payload) {
     line.object(|line| {
         line.key("flow").text(outcome.verdict.flow.name(), NAME);
         line.key("continue").maybe(Some(outcome.continues()));
         line.key("reason").optional(joined(&outcome.verdict.reasons).as_deref(), 2 * TEXT);
         line.key("modifiedArgs").maybe(Some(outcome.modified_args.is_some()));
+        // Context may be long and is the project's own text: only whole records have it.
+        if payload == Payload::Whole {
+            line.key("context").optional(joined(&outcome.verdict.context).as_deref(), 2 * TEXT);
+        }
     });
 }
 

@@ -73,6 +73,11 @@ pub(crate) fn scripts(event: &Event, here: &Path, home: Option<&Path>) -> Vec<Sc
     let others = loose.commands().filter_map(|command| {
         let deeds = match command {
             Command::Line(line) if is_read(&line) => return None,
+            // It may be code of any language.
+            Command::Line(line) if line.contains('(') && line.contains(['"', '\'']) => {
+                let code = ["python3", "-c", &line].map(str::to_owned).to_vec();
+                script_deeds(&line, place.clone()).into_iter().chain(list_deeds(code, &place)).collect()
+            }
             Command::Line(line) => script_deeds(&line, place.clone()),
             Command::Words(words) => list_deeds(words, &place),
         };

@@ -22,17 +22,24 @@ pub(crate) struct Loose<'a> {
 /// The texts of a call that is about to happen, if nothing is known of its tool.
 pub(crate) fn loose(event: &Event) -> Loose<'_> {
     let mut loose = Loose::default();
-    let name = event.text("tool_name").unwrap_or_default();
-    if let Some(args) = event.data.get("args").filter(|_| event.kind == EventKind::BeforeTool)
-        && tool::is_unknown(name, args)
-    {
-        loose.add(args, Cow::Borrowed);
-        loose.unfold();
+    if event.kind != EventKind::BeforeTool {
+        return loose;
     }
+    let args = event.data.get("args");
+    match event.text("tool_name").filter(|name| !name.is_empty()) {
+        Some(name) => args.filter(|args| tool::is_unknown(name, args)).into_iter().for_each(|args| loose.take(args)),
+        // Where not even the name of the tool is known, any field may be an argument.
+        None => event.data.values().for_each(|value| loose.take(value)),
+    }
+    loose.unfold();
     loose
 }
 
 impl<'a> Loose<'a> {
+    fn take(&mut self, value: &'a Value) {
+        self.add(value, Cow::Borrowed);
+    }
+
     /// Every text and every list of texts in a value, however deep.
     fn add<'v>(&mut self, value: &'v Value, keep: impl Fn(&'v str) -> Cow<'a, str>) {
         let mut open = vec![value];

@@ -33,6 +33,11 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one.as_os_str() == other.as_os_str()
 }
 
+/// Whether a part of an absolute path is hidden.
+pub(crate) fn has_hidden_part(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().windows(2).any(|part| part == b"/.")
+}
+
 /// Whether text is a relative path that means what it says: letters, digits and a few marks, and no part that is hidden
 /// or that some systems read as another.
 pub(crate) fn is_plain(text: &str) -> bool {

@@ -197,8 +197,7 @@ fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>, shelter:
 /// A program of which nothing is known may change the folder where it runs: many unpack there.
 fn where_it_runs(run: &Run, here: &Place, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     // Where no folder is hidden, none of an agent is.
-    let is_hidden = |folder: &PathBuf| folder.to_string_lossy().contains("/.");
-    let apart = run.place.has_folders_of(here) && !run.place.folders.iter().any(is_hidden);
+    let apart = run.place.has_folders_of(here) && !run.place.folders.iter().any(|folder| path::has_hidden_part(folder));
     if apart || run.program.files == Files::Known || run.place.elsewhere || writes::only_reads(run) {
         return None;
     }

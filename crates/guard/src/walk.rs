@@ -35,6 +35,7 @@ use feed::Feed;
 pub(crate) use feed::lists_files;
 pub(crate) use find::{Found, Selection, find_roots, found_below, selection};
 use scene::Scene;
+use written::Written;
 
 /// One thing a script does.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ struct Walker {
     /// Names that stand for other commands: aliases, `hash -p`.
     aliases: HashMap<String, Vec<String>>,
     /// What the script has written into files.
-    written: HashMap<PathBuf, Arc<str>>,
+    written: HashMap<PathBuf, Written>,
     /// How many guesses it takes that what comes next runs at all.
     guesses: usize,
     /// Whether the next command is part of a longer one whose words were all guessed at.

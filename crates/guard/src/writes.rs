@@ -92,6 +92,15 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             let members = each(plain().into_iter().skip(1), Touch::Content);
             archives::unpacked(run, values(args, &["-d"])).into_iter().chain(members).collect()
         }
+        "7z" | "7za" | "7zr" | "7zz" if plain().first().is_some_and(|verb| matches!(verb.text.as_str(), "x" | "e")) => {
+            archives::unpacked(run, values(args, &["-o"]))
+        }
+        "cpio" if options(args).any(|option| letters(option, &['i', 'p']) || option.starts_with("--extract")) => {
+            archives::unpacked(run, values(args, &["-D", "--directory"]))
+        }
+        "python" | "python3" if unpacks_by_module(args) => {
+            archives::unpacked(run, plain().into_iter().skip(2).collect())
+        }
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
             files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
@@ -126,6 +135,12 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     touches.extend(patched(run));
     touches.extend(code(run).map(Touch::Code));
     touches
+}
+
+/// `python3 -m zipfile -e a.zip folder`
+fn unpacks_by_module(args: &[Field]) -> bool {
+    let texts: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).take(3).collect();
+    matches!(texts.as_slice(), ["-m", "zipfile" | "tarfile", "-e" | "--extract"])
 }
 
 fn each(fields: impl IntoIterator<Item = Field>, touch: fn(Field) -> Touch) -> Vec<Touch> {

@@ -12,6 +12,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod code;
 pub mod dialect;
 pub mod event;
 pub mod hook;
@@ -26,6 +27,7 @@ pub mod tool;
 pub mod units;
 mod verdict;
 
+pub use code::{Code, CodeClass};
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventError, EventKind, FileChange};
 pub use hook::{

@@ -37,6 +37,17 @@ pub enum Remedy {
     ShowExtension(String),
     /// Begin an extension.
     NewExtension,
+    /// Search for extensions that can be installed.
+    SearchExtensions,
+    /// Have this version of an extension although it is lower.
+    InstallVersion {
+        /// The name of the extension.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// Remove the extension of this name.
+    UninstallExtension(String),
     /// Give a setting of an extension its value.
     SetSetting {
         /// The name of the extension.
@@ -73,6 +84,8 @@ pub enum Remedy {
     ShowRuns(String),
     /// See the hooks there are.
     ListHooks,
+    /// See what is wrong, wherever that is.
+    FindFaults,
     /// See the MCP servers there are.
     ListServers,
     /// See the sessions there are.
@@ -112,6 +125,9 @@ impl Remedy {
             Remedy::DisableExtension(_) => ("switch it off to end it", "", " ends it"),
             Remedy::ShowExtension(_) => ("see what is wrong with it", "", " says why"),
             Remedy::NewExtension => ("write one first", "", " writes one to begin with"),
+            Remedy::SearchExtensions => ("look what there is", "", " shows what there is"),
+            Remedy::InstallVersion { .. } => ("name the version to have it all the same", "", " has it all the same"),
+            Remedy::UninstallExtension(_) => ("remove it", "", " removes it"),
             Remedy::SetSetting { .. } => ("set it", "", " sets it"),
             Remedy::Configure { .. } => ("set ", "", ""),
             Remedy::LogIn(_) => ("log in", "", " logs in"),
@@ -124,6 +140,7 @@ impl Remedy {
             Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
             Remedy::ShowRuns(_) => ("look at its runs", "", " shows its runs"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
+            Remedy::FindFaults => ("look for what is wrong", "", " shows what is wrong"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
             Remedy::ListSessions => ("look at the sessions there are", "", " shows the sessions there are"),
             Remedy::ListEvents => ("look at the events there are", "", " lists the events there are"),

@@ -145,6 +145,15 @@ impl Trust {
         self.copies.folder(approval.copy.as_deref()?)
     }
 
+    /// Removes the copies that no approval has and that `is_meant` says are wanted no more, at its best effort.
+    pub fn drop_copies(&self, is_meant: &dyn Fn(&Path) -> bool) {
+        let (approvals, _) = &*self.approvals.current();
+        let list = approvals.list();
+        let is_kept = |name: &str| list.iter().any(|approval| approval.copy.as_deref() == Some(name));
+        let is_meant = |name: &str| self.copies.folder(name).is_some_and(|folder| is_meant(&folder));
+        self.copies.sweep(&|name| is_kept(name) || !is_meant(name));
+    }
+
     /// What an approval of a part of an extension would be bound to; refused if the folder is by now another one than the
     /// copy of the whole, because then nobody has seen what would be approved.
     pub fn propose_part<T: Approvable>(

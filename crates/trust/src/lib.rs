@@ -53,6 +53,6 @@ pub use program_box::{ProgramBox, is_of_system};
 pub use proposal::{ApproveError, Proposal};
 pub use refusal::{Refusal, RefusalReason, Untrusted};
 pub use review::{Review, ReviewFile, changed_lines, difference, files_in};
-pub use signature::{ApprovalKey, ChangeError, ListTrouble};
+pub use signature::{ApprovalKey, ChangeError, ListTrouble, SignatureCheck, check_signature};
 pub use signer::{Sign, SignError, Signer};
 pub use trust::{Clock, Trust, Trusted};

@@ -162,11 +162,31 @@ pub(crate) fn serial_of(document: &Value) -> u64 {
     document.get("serial").and_then(Value::as_u64).unwrap_or_default()
 }
 
-fn is_signed(key: &ApprovalKey, statement: &[u8], signature: &str) -> bool {
-    let (Ok(key), Ok(signature)) = (PublicKey::from_base64(&key.line), Signature::decode(signature)) else {
-        return false;
+/// What a signature is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignatureCheck {
+    /// The key made it, over exactly these bytes.
+    Good,
+    /// It claims to be by this key and is not, or it is no signature.
+    Bad,
+    /// It is by another key.
+    OtherKey,
+}
+
+/// Checks a minisign signature over bytes against a public key, both as minisign writes them.
+pub fn check_signature(key: &str, bytes: &[u8], signature: &str) -> SignatureCheck {
+    let (Ok(key), Ok(signature)) = (PublicKey::from_base64(key), Signature::decode(signature)) else {
+        return SignatureCheck::Bad;
     };
-    key.verify(statement, &signature, false).is_ok()
+    match key.verify(bytes, &signature, false) {
+        Ok(()) => SignatureCheck::Good,
+        Err(minisign_verify::Error::UnexpectedKeyId) => SignatureCheck::OtherKey,
+        Err(_) => SignatureCheck::Bad,
+    }
+}
+
+fn is_signed(key: &ApprovalKey, statement: &[u8], signature: &str) -> bool {
+    check_signature(&key.line, statement, signature) == SignatureCheck::Good
 }
 
 /// What is signed: one line for the list and one for each approval, every field in a fixed place.

@@ -1,11 +1,13 @@
 //! What a command did to protected files that the kernel could not hold: it is found afterwards, moved aside and put back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use ollm_guard::{Lock, harmful_git_settings};
 use ollm_store::write_atomic;
@@ -16,6 +18,9 @@ const LARGEST_FILE: u64 = 1 << 20;
 const MOST: Budget = Budget { bytes: 16 << 20, entries: 5_000 };
 /// How many changed versions of one file are kept.
 const MOST_ASIDE: usize = 1_000;
+
+/// A file that nobody touched for so long shows every later change in its times, however coarse the clock of the kernel.
+const SETTLED: Duration = Duration::from_millis(100);
 
 /// A protected path.
 #[derive(Clone, Debug)]
@@ -48,7 +53,7 @@ enum Before {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content {
     File {
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
         mode: u32,
     },
     Link(PathBuf),
@@ -57,7 +62,70 @@ enum Content {
         entries: BTreeMap<OsString, Content>,
     },
     /// Too large to be kept, or neither file nor folder: only whether it changed can be told.
-    Opaque([i64; 5]),
+    Opaque(State),
+}
+
+/// By what a changed file is known.
+type State = [i64; 6];
+
+/// What files held that were settled when they were read: as long as their state is the same, so is their content.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    files: HashMap<PathBuf, (State, Arc<[u8]>)>,
+    bytes: u64,
+}
+
+impl Known {
+    fn get(&self, path: &Path, state: &State) -> Option<Arc<[u8]>> {
+        let (before, bytes) = self.files.get(path)?;
+        (before == state).then(|| Arc::clone(bytes))
+    }
+
+    /// Remembers what a file holds, within bounds; nothing of one that is not settled.
+    fn set(&mut self, path: &Path, state: State, bytes: Option<&Arc<[u8]>>) {
+        if let Some((_, old)) = self.files.remove(path) {
+            self.bytes -= old.len() as u64;
+        }
+        if let Some(bytes) = bytes.filter(|bytes| self.bytes + bytes.len() as u64 <= MOST.bytes) {
+            self.bytes += bytes.len() as u64;
+            self.files.insert(path.to_owned(), (state, Arc::clone(bytes)));
+        }
+    }
+}
+
+/// Folders that were looked at: most protected paths are not there, and neither are the folders around them.
+#[derive(Default)]
+struct Folders(HashMap<PathBuf, Folder>);
+
+#[derive(Clone, Copy)]
+struct Folder {
+    is_there: bool,
+    is_link: bool,
+}
+
+impl Folders {
+    fn look(&mut self, path: &Path) -> Folder {
+        if let Some(known) = self.0.get(path) {
+            return *known;
+        }
+        let around = path.parent().is_none_or(|parent| self.look(parent).is_there);
+        let found = around.then(|| path.symlink_metadata().ok()).flatten();
+        let folder = Folder { is_there: found.is_some(), is_link: found.is_some_and(|found| found.is_symlink()) };
+        self.0.insert(path.to_owned(), folder);
+        folder
+    }
+
+    /// What is at a path now; nothing if nothing is.
+    fn content(&mut self, path: &Path, known: &mut Known) -> Option<Content> {
+        let around = path.parent().is_none_or(|parent| self.look(parent).is_there);
+        around.then(|| content(path, &mut MOST.clone(), known)).flatten()
+    }
+
+    /// The innermost folder around a path that is there.
+    fn anchor(&mut self, path: &Path) -> PathBuf {
+        let found = path.ancestors().skip(1).find(|folder| self.look(folder).is_there);
+        found.unwrap_or(Path::new("/")).to_owned()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,32 +136,34 @@ struct Budget {
 
 impl Baseline {
     /// Looks at all paths but those that the kernel holds.
-    pub(super) fn take(watched: &[WatchedPath], held: &dyn Fn(&Path) -> bool) -> Baseline {
+    pub(super) fn take(watched: &[WatchedPath], held: &dyn Fn(&Path) -> bool, known: &mut Known) -> Baseline {
+        let mut folders = Folders::default();
+        let is_locked = |one: &&WatchedPath| {
+            // A file with a second name can be changed by that one.
+            let has_twin = |found: &fs::Metadata| found.is_file() && found.nlink() > 1;
+            let is_lockable = |found: fs::Metadata| !found.is_symlink() && !has_twin(&found);
+            one.lock == Lock::Locked && held(&one.path) && one.path.symlink_metadata().is_ok_and(is_lockable)
+        };
+        let locked: HashSet<&Path> = watched.iter().filter(is_locked).map(|one| one.path.as_path()).collect();
         let mut paths: Vec<WatchedPath> = Vec::new();
         for one in watched {
             // A link on the way could be made to lead elsewhere.
-            let links = one.path.ancestors().skip(1).filter(|folder| folder.is_symlink());
-            let links = links.filter(|folder| folder.parent().is_some_and(may_change));
-            paths.extend(links.map(|link| WatchedPath { path: link.to_owned(), lock: Lock::Locked, whole: true }));
-            let is_locked = |one: &WatchedPath| {
-                // A file with a second name can be changed by that one.
-                let has_twin = |found: &fs::Metadata| found.is_file() && found.nlink() > 1;
-                let found = one.path.symlink_metadata();
-                let is_lockable = found.is_ok_and(|found| !found.is_symlink() && !has_twin(&found));
-                one.lock == Lock::Locked && held(&one.path) && is_lockable
-            };
+            for folder in one.path.ancestors().skip(1) {
+                if folders.look(folder).is_link && folder.parent().is_some_and(may_change) {
+                    paths.push(WatchedPath { path: folder.to_owned(), lock: Lock::Locked, whole: true });
+                }
+            }
             // What lies in a locked folder is locked with it, also if it is not there.
-            let mut around = watched.iter().filter(|other| one.path.starts_with(&other.path));
-            if one.whole && !around.any(is_locked) {
+            if one.whole && !one.path.ancestors().any(|around| locked.contains(around)) {
                 paths.push(one.clone());
             }
         }
         paths.sort_by(|one, other| one.path.cmp(&other.path));
         paths.dedup_by(|one, other| one.path == other.path);
         let look = |WatchedPath { path, lock, .. }: WatchedPath| {
-            let before = match content(&path, &mut MOST.clone()) {
+            let before = match folders.content(&path, known) {
                 Some(content) => Before::Kept(content),
-                None => Before::Absent(anchor(&path)),
+                None => Before::Absent(folders.anchor(&path)),
             };
             Watched { path, lock, before }
         };
@@ -101,17 +171,27 @@ impl Baseline {
     }
 
     /// Puts everything back that was changed since, and says so.
-    pub(super) fn restore(self) -> Vec<String> {
-        self.0.into_iter().filter_map(Watched::restore).collect()
+    pub(super) fn restore(self, known: &mut Known) -> Vec<String> {
+        let mut folders = Folders::default();
+        let restore = |watched: Watched| {
+            let now = folders.content(&watched.path, known);
+            let note = watched.restore(now);
+            if note.is_some() {
+                // Something was moved.
+                folders = Folders::default();
+            }
+            note
+        };
+        self.0.into_iter().filter_map(restore).collect()
     }
 }
 
 impl Watched {
-    fn restore(self) -> Option<String> {
+    fn restore(self, now: Option<Content>) -> Option<String> {
         let path = self.path.as_path();
         match &self.before {
             Before::Absent(anchor) => {
-                let now = content(path, &mut MOST.clone())?;
+                let now = now?;
                 if self.is_new_repository(&now) {
                     return self.new_hosts(None, &now);
                 }
@@ -130,7 +210,6 @@ impl Watched {
                 })
             }
             Before::Kept(before) => {
-                let now = content(path, &mut MOST.clone());
                 if now.as_ref() == Some(before) {
                     return None;
                 }
@@ -157,7 +236,7 @@ impl Watched {
 
     /// Whether this is what `git init` makes: settings that run nothing, and hooks that are only examples.
     fn is_new_repository(&self, now: &Content) -> bool {
-        let empty = Content::File { bytes: Vec::new(), mode: 0 };
+        let empty = Content::File { bytes: Arc::default(), mode: 0 };
         let is_example = |(name, content): (&OsString, &Content)| {
             Path::new(name).extension().is_some_and(|last| last == "sample") && matches!(content, Content::File { .. })
         };
@@ -203,12 +282,6 @@ fn may_change(folder: &Path) -> bool {
     accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// The innermost folder around a path that is there.
-fn anchor(path: &Path) -> PathBuf {
-    let found = path.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
-    found.unwrap_or(Path::new("/")).to_owned()
-}
-
 /// The first link between a folder and what appeared in it, or that itself.
 fn appeared(anchor: &Path, path: &Path) -> PathBuf {
     let Ok(rest) = path.strip_prefix(anchor) else { return path.to_owned() };
@@ -223,15 +296,17 @@ fn appeared(anchor: &Path, path: &Path) -> PathBuf {
 }
 
 /// What is at a path now; nothing if nothing is.
-fn content(path: &Path, budget: &mut Budget) -> Option<Content> {
+fn content(path: &Path, budget: &mut Budget, known: &mut Known) -> Option<Content> {
     let found = path.symlink_metadata().ok()?;
-    let opaque = Content::Opaque([
+    let state = [
+        found.dev().cast_signed(),
         found.ino().cast_signed(),
         found.size().cast_signed(),
-        found.mtime(),
+        found.mtime_nsec(),
         found.ctime(),
         found.ctime_nsec(),
-    ]);
+    ];
+    let opaque = Content::Opaque(state);
     if budget.entries == 0 {
         return Some(opaque);
     }
@@ -242,16 +317,29 @@ fn content(path: &Path, budget: &mut Budget) -> Option<Content> {
     }
     if found.is_dir() {
         let Ok(list) = fs::read_dir(path) else { return Some(opaque) };
-        let entry = |entry: fs::DirEntry| Some((entry.file_name(), content(&entry.path(), budget)?));
+        let entry = |entry: fs::DirEntry| Some((entry.file_name(), content(&entry.path(), budget, known)?));
         return Some(Content::Folder { mode, entries: list.flatten().filter_map(entry).collect() });
     }
     if !found.is_file() || found.len() > LARGEST_FILE.min(budget.bytes) {
         return Some(opaque);
     }
     budget.bytes -= found.len();
+    if let Some(bytes) = known.get(path, &state) {
+        return Some(Content::File { bytes, mode });
+    }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
-    Some(read.map_or(opaque, |_| Content::File { bytes, mode }))
+    let Ok(_) = read else { return Some(opaque) };
+    let bytes: Arc<[u8]> = bytes.into();
+    known.set(path, state, is_settled(&found).then_some(&bytes));
+    Some(Content::File { bytes, mode })
+}
+
+/// Whether nobody has touched a file for a while.
+fn is_settled(found: &fs::Metadata) -> bool {
+    let changed = u64::try_from(found.ctime()).map(Duration::from_secs);
+    let changed = changed.ok().and_then(|changed| SystemTime::UNIX_EPOCH.checked_add(changed + Duration::from_secs(1)));
+    changed.is_some_and(|changed| changed.checked_add(SETTLED).is_some_and(|settled| settled < SystemTime::now()))
 }
 
 /// Restores what was at a path; what is there now is moved aside.
@@ -339,7 +427,7 @@ mod tests {
                 .iter()
                 .map(|(name, lock)| WatchedPath { path: self.path(name), lock: *lock, whole: true })
                 .collect();
-            Baseline::take(&watched, &|_| false)
+            Baseline::take(&watched, &|_| false, &mut Known::default())
         }
     }
 
@@ -349,7 +437,7 @@ mod tests {
         let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked), (".ollm/hooks", Lock::Locked)]);
         scene.write(".claude/settings.json", "evil");
         scene.write(".claude/notes", "kept");
-        let notes = baseline.restore();
+        let notes = baseline.restore(&mut Known::default());
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(!scene.path(".claude/settings.json").exists());
         assert_eq!(scene.read(".claude/settings.json.set-aside-1").as_deref(), Some("evil"));
@@ -362,7 +450,7 @@ mod tests {
         scene.write("elsewhere/settings.json", "someone's");
         let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked)]);
         symlink(scene.path("elsewhere"), scene.path(".claude")).unwrap();
-        assert_eq!(baseline.restore().len(), 1);
+        assert_eq!(baseline.restore(&mut Known::default()).len(), 1);
         assert!(!scene.path(".claude").is_symlink());
         assert_eq!(scene.read("elsewhere/settings.json").as_deref(), Some("someone's"));
     }
@@ -379,7 +467,7 @@ mod tests {
         fs::remove_file(scene.path("hooks/b")).unwrap();
         scene.write("hooks/c", "evil");
         fs::remove_file(scene.path("link")).unwrap();
-        assert_eq!(baseline.restore().len(), 3);
+        assert_eq!(baseline.restore(&mut Known::default()).len(), 3);
         assert_eq!(scene.read("rc").as_deref(), Some("mine"));
         assert_eq!(scene.read("rc.set-aside-1").as_deref(), Some("evil"));
         assert_eq!((scene.read("hooks/b").as_deref(), scene.read("hooks/c")), (Some("two"), None));
@@ -394,10 +482,10 @@ mod tests {
         let baseline = scene.baseline(&[(".git/config", lock)]);
         let remote = format!("{plain}[remote \"origin\"]\n\turl = /srv/x.git\n");
         scene.write(".git/config", &remote);
-        assert_eq!(baseline.restore(), Vec::<String>::new());
+        assert_eq!(baseline.restore(&mut Known::default()), Vec::<String>::new());
         let baseline = scene.baseline(&[(".git/config", lock)]);
         scene.write(".git/config", &format!("{remote}[core]\n\thooksPath = /tmp/evil\n"));
-        assert_eq!(baseline.restore().len(), 1);
+        assert_eq!(baseline.restore(&mut Known::default()).len(), 1);
         assert_eq!(scene.read(".git/config"), Some(remote));
     }
 
@@ -408,12 +496,12 @@ mod tests {
         let baseline = scene.baseline(&names);
         scene.write(".git/config", "[core]\n\tbare = false\n");
         scene.write(".git/hooks/pre-commit.sample", "");
-        assert_eq!(baseline.restore(), Vec::<String>::new());
+        assert_eq!(baseline.restore(&mut Known::default()), Vec::<String>::new());
         fs::remove_dir_all(scene.path(".git")).unwrap();
         let baseline = scene.baseline(&names);
         scene.write(".git/config", "[core]\n\tpager = ./evil\n");
         scene.write(".git/hooks/pre-commit", "");
-        assert_eq!(baseline.restore().len(), 2);
+        assert_eq!(baseline.restore(&mut Known::default()).len(), 2);
     }
 
     #[test]
@@ -421,6 +509,6 @@ mod tests {
         let scene = Scene::new();
         scene.write("hooks/a", "one");
         let baseline = scene.baseline(&[("hooks", Lock::Locked), ("absent", Lock::Locked)]);
-        assert_eq!(baseline.restore(), Vec::<String>::new());
+        assert_eq!(baseline.restore(&mut Known::default()), Vec::<String>::new());
     }
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use ollm_catalog::connection::{Imported, written_by_user, written_in_project};
+use ollm_protocol::Code;
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_store::write_atomic;
 
 use super::{Scope, broken, homeless, project, read};
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// Hooks of another agent that are to become ours.
 #[derive(Debug)]
@@ -59,11 +60,14 @@ impl ImportPlan {
     pub fn carry_out(&self) -> Result<bool, AppError> {
         match &self.before {
             Some(before) if *before == self.text() => Ok(false),
-            Some(_) => Err(AppError::usage(format!("{} is there already, with other hooks", self.to.display()))
-                .hint("move it away, or take over by hand what is new")),
+            Some(_) => Err(AppError::new(
+                Code::AlreadyThere,
+                format!("{} is there already, with other hooks", self.to.display()),
+            )
+            .hint("move it away, or take over by hand what is new")),
             None => write_atomic(&self.to, self.text().as_bytes())
                 .map(|()| true)
-                .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string())),
+                .map_err(|error| AppError::new(Code::NotWritten, error.to_string())),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Whether a line of an agent really led to us: an event with a word that nobody else knows must be in the trace.
 
-use ollm_catalog::Positions;
 use ollm_protocol::dialect::Addressee;
 use ollm_protocol::{Dialect, Event};
 use uuid::Uuid;
@@ -26,7 +25,7 @@ pub(super) fn is_unheard(nonce: &str, event: &Event, dialect: &dyn Dialect, cont
         return false;
     }
     let env = |name: &str| context.variable(name);
-    let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+    let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides);
     let settings = config.trace();
     let Ok(records) = Records::open(trail(context, &settings)) else { return false };
     settings.enabled && !records.take(LOOKED_AT).flatten().any(|record| record.text("session") == nonce)

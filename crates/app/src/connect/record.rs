@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::connection::Made;
+use ollm_protocol::Code;
 use ollm_store::{Digest, versioned};
 use serde_json::{Map, Value, json};
 
 use super::Scope;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 const VERSION: u32 = 1;
 const LARGEST: u64 = 1 << 20;
@@ -75,7 +76,7 @@ pub(super) fn keep(
         }
         Ok((Some(document), ()))
     });
-    kept.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+    kept.map_err(|error| AppError::new(Code::NotWritten, error.to_string()))
 }
 
 impl Key<'_> {

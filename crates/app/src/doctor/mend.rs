@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use ollm_protocol::Code;
 use ollm_protocol::dialect::AgentDialect;
 
 use super::Finding;
 use crate::app_context::AppContext;
 use crate::connect::{self, Caller, Link, Scope, ShellCalls};
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// How a finding is mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +44,14 @@ pub fn mend(finding: &Finding, context: &AppContext) -> Result<Option<String>, A
             let folder = context.snapshots().filter(|folder| folder.is_dir());
             let Some(folder) = folder else { return Ok(None) };
             fs::remove_dir_all(&folder).map_err(|error| {
-                AppError::new(ErrorKind::Environment, format!("{} cannot be removed: {error}", folder.display()))
+                AppError::new(Code::NotWritten, format!("{} cannot be removed: {error}", folder.display()))
             })?;
             Ok(Some(format!("removed {}; the next event makes it anew", folder.display())))
         }
         Some(Fix::Reconnect { agent, scope, shell_calls }) => {
             let agent = connect::agent(agent)?;
             let program = context.program.as_deref();
-            let program = program.ok_or_else(|| AppError::new(ErrorKind::Environment, "our own path is not known"))?;
+            let program = program.ok_or_else(|| AppError::new(Code::MissingProgram, "our own path is not known"))?;
             let plan = connect::plan(agent, scope, &Caller { program, shell_calls }, context)?;
             plan.carry_out(context)?;
             Ok(Some(format!("wrote the entries for {} anew", agent.title)))

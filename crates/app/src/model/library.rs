@@ -1,11 +1,11 @@
 //! The models of a local Ollama: which there are, what they can do, and which one answers where none is named.
 
 use ollm_agent::{Cancel, Connection, ModelDetails, ModelEntry, ModelError, ModelName, Ollama, Provider, PullProgress};
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 
 use super::ModelConfig;
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// How many models are asked what they can do before one is chosen.
 const MOST_ASKED: usize = 8;
@@ -40,7 +40,7 @@ impl Library {
     pub fn show(&self, name: &str, context: &AppContext, cancel: &Cancel) -> Result<ModelDetails, AppError> {
         self.server(name, context).show(cancel).map_err(|error| match error {
             ModelError::Refused { status: 404, .. } => {
-                AppError::new(ErrorKind::Usage, format!("Ollama at {} has no model `{name}`", self.url))
+                AppError::new(Code::UnknownModel, format!("Ollama at {} has no model `{name}`", self.url))
                     .hint(context.tell(&Remedy::PullModel(name.to_owned())))
             }
             error => unanswered(&error, context),
@@ -57,7 +57,7 @@ impl Library {
     ) -> Result<(), AppError> {
         self.server(name, context).pull(cancel, hear).map_err(|error| match error {
             ModelError::Unreachable { .. } => unanswered(&error, context),
-            error => AppError::new(ErrorKind::Environment, format!("`{name}` was not fetched: {error}")),
+            error => AppError::new(Code::ModelUnreachable, format!("`{name}` was not fetched: {error}")),
         })
     }
 
@@ -72,7 +72,7 @@ pub(super) fn choose(url: &str, key: Option<String>, context: &AppContext) -> Re
     let library = Library { url: url.to_owned(), key };
     let cancel = Cancel::default();
     let models = library.server("", context).list(&cancel).map_err(|error| {
-        AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers at {url}"))
+        AppError::new(Code::ModelUnreachable, format!("no model is named, and no Ollama answers at {url}"))
             .hint(format!(
                 "start Ollama ({}); {}",
                 short(&error),
@@ -86,7 +86,7 @@ pub(super) fn choose(url: &str, key: Option<String>, context: &AppContext) -> Re
     };
     let fitting = models.iter().take(MOST_ASKED).find(can_call).or(models.first());
     let entry = fitting.ok_or_else(|| {
-        AppError::new(ErrorKind::Environment, format!("Ollama at {url} has no model yet"))
+        AppError::new(Code::ModelUnreachable, format!("Ollama at {url} has no model yet"))
             .hint(context.tell(&Remedy::PullModel(SUGGESTED.to_owned())))
             .hint(context.tell(&Remedy::NameModel))
             .hint(context.tell(&Remedy::Demonstrate))
@@ -95,7 +95,7 @@ pub(super) fn choose(url: &str, key: Option<String>, context: &AppContext) -> Re
 }
 
 fn unanswered(error: &ModelError, context: &AppContext) -> AppError {
-    AppError::new(ErrorKind::Environment, error.to_string()).hint(context.tell(&Remedy::NameModel))
+    AppError::new(Code::ModelUnreachable, error.to_string()).hint(context.tell(&Remedy::NameModel))
 }
 
 /// The reason alone, without the way out, which stands beside it.

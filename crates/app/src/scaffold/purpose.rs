@@ -1,5 +1,6 @@
 //! What a scaffolded hook is for: its event, what it answers, and golden cases that show it.
 
+use ollm_protocol::Code;
 use ollm_protocol::pattern::fits_name;
 use ollm_shell::single_quoted;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ impl Purpose {
         match self {
             Purpose::DenyFiles(patterns) => patterns.iter().try_for_each(|pattern| {
                 if let Some(odd) = pattern.chars().find(|char| "[]{}!\\".contains(*char)) {
-                    return Err(AppError::usage(format!("the pattern `{pattern}` holds `{odd}`"))
+                    return Err(AppError::new(Code::InvalidValue, format!("the pattern `{pattern}` holds `{odd}`"))
                         .hint("`*` and `?` are the only wildcards here; give the option once for each pattern"));
                 }
                 check_text("pattern", if from_any_folder(pattern).is_empty() { "" } else { pattern })
@@ -195,17 +196,20 @@ fn listed(patterns: &[String]) -> String {
 
 fn check_text(what: &str, text: &str) -> Result<(), AppError> {
     if text.is_empty() {
-        return Err(
-            AppError::usage(format!("the {what} is empty")).hint("for instance '*.env', or 'git push --force*'")
-        );
+        return Err(AppError::new(Code::InvalidValue, format!("the {what} is empty"))
+            .hint("for instance '*.env', or 'git push --force*'"));
     }
     if text.len() > LONGEST_PATTERN {
-        return Err(AppError::usage(format!("the {what} has {} bytes, more than {LONGEST_PATTERN}", text.len())));
+        return Err(AppError::new(
+            Code::InvalidValue,
+            format!("the {what} has {} bytes, more than {LONGEST_PATTERN}", text.len()),
+        ));
     }
     match text.chars().find(|char| char.is_control()) {
-        Some(odd) => {
-            Err(AppError::usage(format!("the {what} holds the character {:?}", odd.escape_debug().to_string())))
-        }
+        Some(odd) => Err(AppError::new(
+            Code::InvalidValue,
+            format!("the {what} holds the character {:?}", odd.escape_debug().to_string()),
+        )),
         None => Ok(()),
     }
 }

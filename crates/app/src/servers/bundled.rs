@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
-use ollm_protocol::{Layer, Remedy, Variable};
+use ollm_protocol::{Code, Layer, Remedy, Variable};
 use ollm_store::{Digest, Switches};
 use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, Trusted};
 
 use crate::app::{extensions_as_approved, unreliable};
 use crate::app_context::AppContext;
-use crate::error::ErrorKind;
 
 /// The variable that names the folder with the files a server runs.
 pub(super) const ROOT: &str = "OLLM_EXTENSION_ROOT";
@@ -28,7 +27,7 @@ pub struct Bundled {
     /// The extension, if it may run.
     pub(super) trusted: Option<Trusted<ExtensionFolder>>,
     /// Why none of them may be started, if that is so.
-    pub obstacle: Option<(ErrorKind, String)>,
+    pub obstacle: Option<(Code, String)>,
     /// Whether it is switched on, whatever else keeps it from running.
     pub(super) on: bool,
     /// Whose it is.
@@ -106,7 +105,7 @@ impl Bundled {
                 bundle.trust = trust.extension_standing(name, &extension.root, &digest);
                 bundle.digest = Some(digest);
             }
-            Err(why) => bundle.obstacle = Some((ErrorKind::Environment, format!("of its extension `{name}`, {why}"))),
+            Err(why) => bundle.obstacle = Some((Code::Unreadable, format!("of its extension `{name}`, {why}"))),
         }
         bundle.obstacle = bundle.obstacle.take().or_else(|| off(extension)).or_else(|| bundle.untrusted(trust));
         if bundle.obstacle.is_none() {
@@ -127,11 +126,11 @@ impl Bundled {
                 self.trust = Standing::Modified;
                 self.obstacle = self.untrusted(trust);
             }
-            Err(refusal) => self.obstacle = Some((ErrorKind::Environment, refusal.detail)),
+            Err(refusal) => self.obstacle = Some((Code::Unreadable, refusal.detail)),
         }
     }
 
-    fn untrusted(&self, trust: &Trust) -> Option<(ErrorKind, String)> {
+    fn untrusted(&self, trust: &Trust) -> Option<(Code, String)> {
         let said = match self.trust {
             Standing::Approved | Standing::Limited => return None,
             Standing::Modified => "changed since it was approved",
@@ -139,7 +138,7 @@ impl Bundled {
         };
         let name = &self.extension;
         let way_out = trust.commands.tell(&Remedy::ApproveExtension(name.clone()));
-        Some((ErrorKind::Untrusted, format!("its extension `{name}` {said}; {way_out}")))
+        Some((Code::NotApproved, format!("its extension `{name}` {said}; {way_out}")))
     }
 
     /// The value of a variable as its servers may name it: a setting, or the folder with its files.
@@ -171,7 +170,7 @@ impl Bundled {
         let failures = self.variables.iter().filter_map(|variable| Some((variable, variable.value.get().err()?)));
         let problem = |(variable, why): (&Variable, String)| {
             let message = format!("its servers do without `{}`: {why}", variable.name);
-            Problem::of_file(Severity::Warning, &self.manifest, message)
+            Problem::of_file(Code::NotLoaded, Severity::Warning, &self.manifest, message)
         };
         failures.map(problem).collect()
     }
@@ -188,11 +187,11 @@ fn values<'a>(variables: impl Iterator<Item = &'a Variable>) -> impl Iterator<It
 }
 
 /// Why an extension brings nothing.
-fn off(extension: &Extension) -> Option<(ErrorKind, String)> {
+fn off(extension: &Extension) -> Option<(Code, String)> {
     let name = &extension.name;
     match &extension.state {
         State::On => None,
-        State::Off(why) => Some((ErrorKind::Configuration, format!("its extension `{name}` is off: {why}"))),
-        State::Failed(why) => Some((ErrorKind::Configuration, format!("its extension `{name}` is not loaded: {why}"))),
+        State::Off(why) => Some((Code::NotLoaded, format!("its extension `{name}` is off: {why}"))),
+        State::Failed(why) => Some((Code::NotLoaded, format!("its extension `{name}` is not loaded: {why}"))),
     }
 }

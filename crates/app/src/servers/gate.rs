@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ollm_catalog::{Positions, ServerSpec, Severity, configuration};
+use ollm_catalog::{ServerSpec, Severity, configuration};
 use ollm_mcp::Admit;
 use ollm_protocol::Source;
 use serde_json::Value;
@@ -106,7 +106,7 @@ impl Admit for Gate {
 fn refusal(spec: &Arc<ServerSpec>, context: &AppContext) -> Option<String> {
     // What must be signed may have changed as well.
     let variable = |name: &str| context.variable(name);
-    let (config, problems) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+    let (config, problems) = configuration(&context.places, &variable, &context.overrides);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
         return Some(fatal.to_string());
     }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ollm_mcp::Ports;
+use ollm_protocol::CodeClass;
 
 use super::server_set::{ServerSet, Turnover};
 use super::{DeclaredServer, Servers};
 use crate::app_context::AppContext;
-use crate::error::ErrorKind;
 
 /// All servers that are declared.
 #[derive(Clone, Debug, Default)]
@@ -80,14 +80,14 @@ impl LoadedServers {
         let mut opened = LoadedServers { notes, directories, wrong, ..LoadedServers::default() };
         let mut able = Vec::new();
         for known in &servers.all {
-            let Some((kind, why)) = servers.obstacle(known) else {
+            let Some((code, why)) = servers.obstacle(known) else {
                 // Lazy ones are started when somebody waits for them.
                 opened.notes.extend(known.download_note().filter(|_| known.spec.lazy == Some(false)));
                 able.push(known);
                 continue;
             };
             // Who switched a server off knows it.
-            if kind != ErrorKind::Configuration {
+            if code.class() != CodeClass::Configuration {
                 opened.notes.push(format!("{} is not started: {why}", known.spec.label()));
             }
             opened.closed.insert(known.spec.name.clone(), why);

@@ -11,7 +11,7 @@ use ollm_mcp::{
     Spill, Taken, Tokens, read_error, read_result,
 };
 use ollm_process::Children;
-use ollm_protocol::ToolSchema;
+use ollm_protocol::{Code, ToolSchema};
 use ollm_store::{UpdateError, write_atomic};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use super::failures;
 use super::gate::Gate;
 use super::{DeclaredServer, Servers, cache, now, tokens};
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 /// More of a log is not kept.
 const LARGEST_LOG: usize = 256 << 10;
@@ -66,7 +66,7 @@ impl ServerSet {
         let ports = Ports { authorize: Some(tokens), admit: Some(gate.clone()), ..ports };
         let fleet =
             BlockingClient::new(Arc::new(ClientContext::new(settings(servers), ports, Arc::new(Children::new()))))
-                .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
+                .map_err(|error| AppError::new(Code::ServerFailed, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.context), servers.context.own_home().is_some());
         let (members, logs) = (RwLock::default(), logs(servers.context));
         let failures = failures::file(servers.context);
@@ -102,7 +102,12 @@ impl ServerSet {
                 Ok(found) => found,
                 Err(why) => {
                     let message = format!("{} is not started: {why}", known.spec.label());
-                    turnover.problems.push(Problem::of_file(Severity::Error, &known.spec.origin.file, message));
+                    turnover.problems.push(Problem::of_file(
+                        Code::NotLoaded,
+                        Severity::Error,
+                        &known.spec.origin.file,
+                        message,
+                    ));
                     continue;
                 }
             };

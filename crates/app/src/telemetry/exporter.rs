@@ -37,13 +37,19 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    pub(super) fn start(endpoint: &str, network: &Network, metrics: &Arc<Metrics>) -> Result<Exporter, String> {
+    pub(super) fn start(
+        endpoint: &str,
+        headers: Vec<(String, String)>,
+        network: &Network,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Exporter, String> {
         let url = address(endpoint)?;
         let config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(true).max_redirects(0);
         let agent = network.agent(config, &url).map_err(|error| unsent(&url, &error.to_string()))?;
         let (queue, waiting) = sync_channel(QUEUE);
         let metrics_url = url.strip_suffix(TRACES).map(|base| format!("{base}{METRICS}"));
-        let sender = Sender { url, metrics_url, agent, metrics: Arc::clone(metrics), start: SystemTime::now() };
+        let sender =
+            Sender { url, metrics_url, headers, agent, metrics: Arc::clone(metrics), start: SystemTime::now() };
         let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(move || sender.run(&waiting));
         let thread = thread.map_err(|error| format!("no spans are sent: {error}"))?;
         Ok(Exporter { queue: Some(queue), thread: Some(thread), metrics: Arc::clone(metrics) })
@@ -84,10 +90,30 @@ fn address(endpoint: &str) -> Result<String, String> {
     Ok(if has_path { endpoint.to_owned() } else { format!("{}{TRACES}", endpoint.trim_end_matches('/')) })
 }
 
+/// Headers as OpenTelemetry writes them in a variable: `name=value,name=value`, values percent-encoded where they need it.
+/// What is wrong is said without the text, which may hold a key.
+pub(super) fn headers(variable: &str, text: &str) -> Result<Vec<(String, String)>, String> {
+    let wrong = || format!("no spans are sent: {variable} must be name=value,name=value");
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    let is_value = |value: &str| value.chars().all(|letter| letter == ' ' || letter.is_ascii_graphic());
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        let value = percent_encoding::percent_decode_str(value.trim()).decode_utf8().ok()?.into_owned();
+        let name = name.trim().to_lowercase();
+        (is_name(&name) && is_value(&value)).then_some((name, value))
+    };
+    parts.map(|part| pair(part).ok_or_else(wrong)).collect()
+}
+
 struct Sender {
     url: String,
     /// Where numbers go; nowhere where the address has a path of its own.
     metrics_url: Option<String>,
+    /// What the collector wants to know of us, such as a key.
+    headers: Vec<(String, String)>,
     agent: Agent,
     metrics: Arc<Metrics>,
     start: SystemTime,
@@ -118,6 +144,7 @@ impl Sender {
 
     fn post(&self, url: &str, body: &Value, patience: Duration) -> Result<(), ureq::Error> {
         let request = self.agent.post(url).header("content-type", "application/json");
+        let request = self.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
         request.config().timeout_global(Some(patience)).build().send(body.to_string()).map(drop)
     }
 }
@@ -138,6 +165,25 @@ fn gather(first: Vec<Value>, waiting: &Receiver<Vec<Value>>) -> (Vec<Value>, boo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_are_read_as_opentelemetry_writes_them_and_never_repeated() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        for (text, expected) in [
+            ("", Some(vec![])),
+            ("api-key=secret", Some(vec![pair("api-key", "secret")])),
+            (" Authorization=Bearer%20abc== , x=1,", Some(vec![pair("authorization", "Bearer abc=="), pair("x", "1")])),
+            ("secret", None),
+            ("=secret", None),
+            ("a b=secret", None),
+            ("a=secret%0d%0ab: c", None),
+            ("a=%ff", None),
+        ] {
+            let read = headers("VARIABLE", text);
+            assert!(read.as_ref().err().is_none_or(|why| !why.contains("secret")), "{text}: {read:?}");
+            assert_eq!(read.ok(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn the_address_of_a_collector_gets_the_path_of_spans_unless_it_has_one() {

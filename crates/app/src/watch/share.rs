@@ -7,10 +7,11 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::Code;
 use ollm_store::{digest_bytes, lock_file};
 
 use crate::app_context::AppContext;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 
 const TELLER: &str = "teller.lock";
 const CHAT: &str = "chat.lock";
@@ -39,7 +40,7 @@ pub(super) struct Share {
 impl Share {
     pub(super) fn open(folder: &Path, role: WatchRole) -> Result<Share, AppError> {
         let open = |name: &str| {
-            lock_file(&folder.join(name)).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+            lock_file(&folder.join(name)).map_err(|error| AppError::new(Code::NotWritten, error.to_string()))
         };
         let share = Share {
             role,

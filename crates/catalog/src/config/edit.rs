@@ -182,6 +182,22 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     edited.ok_or(EditError::NoProject)
 }
 
+/// Takes everything out of the user's file that is set for an extension; says whether there was anything.
+pub fn forget_extension(places: &Places, name: &str) -> Result<bool, EditError> {
+    let (file, top) = target(places, Layer::User)?;
+    if !file.exists() {
+        return Ok(false);
+    }
+    let mut changed = false;
+    update(&file, &top, |old| {
+        let new = spliced(&file, &old, &["extensions", "settings", name], None)?;
+        check(&file, &old, &new, "extensions.settings")?;
+        changed = new != old;
+        Ok(changed.then_some(new))
+    })?;
+    Ok(changed)
+}
+
 /// The file of a layer, and the folder from which on it must be the user's alone.
 fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError> {
     match layer {
@@ -299,7 +315,7 @@ fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, E
     let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let parts: Vec<&str> = path.split('.').collect();
     let spot = spot(&Cursor::root(&node), &parts);
-    let place = spot.as_ref().map(|spot| document.locate(std::iter::once(spot)).into_iter().next().unwrap_or_default());
+    let place = spot.as_ref().map(|spot| document.locate(spot));
     let place = place.unwrap_or_default();
     let value = at(&node, &parts).map(|node| {
         let reading = find(path).map(|(key, _)| key.kind.read(node));

@@ -29,8 +29,6 @@ pub struct Key {
     pub variable_only: Option<&'static str>,
     /// Who may set it at all.
     pub set_by: SetBy,
-    /// Why this version cannot do what it asks for, if it cannot; who sets it is told so.
-    pub unhonoured: Option<&'static str>,
 }
 
 /// Who may set something.
@@ -83,7 +81,6 @@ const LEVEL: Kind = Kind::Choice(&["off", "error", "warn"]);
 const SWITCH: Project = Project::Never("a project cannot switch parts of the user's program on or off");
 const ELSEWHERE: Project = Project::Never("a project cannot decide where the user's data goes");
 const USERS: Project = Project::Never("only the user decides about this");
-const NO_DOWNLOADS: &str = "this version downloads no hooks";
 const VOUCH: Project = Project::Never("a project cannot vouch for itself");
 
 /// All settings but the keys of a server, in the order in which people should meet them.
@@ -142,13 +139,11 @@ pub const KEYS: &[Key] = &[
     key("hooks.http.allow", Kind::List(Item::Host), "[]", "The hosts and addresses that an `http` hook may reach although they are loopback or private.")
         .project(ELSEWHERE)
         .critical(),
-    key("hooks.signatureKeys", Kind::List(Item::PublicKey), "[]", "The minisign keys whose signature makes a downloaded hook verified.")
+    key("hooks.signatureKeys", Kind::List(Item::PublicKey), "[]", "The minisign keys whose signature makes a downloaded extension verified: it needs no further approval.")
         .project(VOUCH)
-        .unhonoured(NO_DOWNLOADS)
         .critical(),
-    key("hooks.pins", Kind::List(Item::Digest), "[]", "The digests that make a downloaded hook verified.")
+    key("hooks.pins", Kind::List(Item::Digest), "[]", "The digests that make a downloaded extension verified, of its archive or of its folder: it needs no further approval.")
         .project(VOUCH)
-        .unhonoured(NO_DOWNLOADS)
         .critical(),
     key("hooks.read", Kind::List(Item::Agent), "[]", "The agents whose own hooks are read where they are, in your settings of those agents and in a project's. They run under every other agent, too; those of a project need approval.")
         .project(Project::Never("only the user decides whose hooks are read"))
@@ -161,6 +156,9 @@ pub const KEYS: &[Key] = &[
         .guarded(),
     key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
         .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
+        .guarded(),
+    key("extensions.indexes", Kind::List(Item::Words), r#"["builtin"]"#, "The indexes that extensions are searched and installed from, the first that has a name counts: `https` addresses, files, and `builtin` for those that are part of the program.")
+        .project(ELSEWHERE)
         .guarded(),
     key("extensions.settings.*.*", Kind::Setting, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
         .guarded(),
@@ -238,6 +236,9 @@ pub const KEYS: &[Key] = &[
     key("telemetry.otlp.endpoint", Kind::Text(Item::Words), "null", "The collector of OpenTelemetry that gets a span for every event and every hook of long-running commands, by OTLP over HTTP, as in `http://127.0.0.1:4318`. Never the data of events.")
         .variable("OLLM_TELEMETRY_OTLP_ENDPOINT")
         .project(ELSEWHERE),
+    key("telemetry.otlp.headersEnv", Kind::Text(Item::Variable), "\"OTEL_EXPORTER_OTLP_HEADERS\"", "The variable that holds headers for the collector, such as a key, as OpenTelemetry writes them: `name=value,name=value`.")
+        .variable("OLLM_TELEMETRY_OTLP_HEADERS_ENV")
+        .project(ELSEWHERE),
     key("telemetry.prometheus.listen", Kind::Text(Item::Words), "null", "The address at which Prometheus can ask long-running commands for numbers, as in `127.0.0.1:9464`; whoever reaches it reads the names of your hooks.")
         .variable("OLLM_TELEMETRY_PROMETHEUS_LISTEN")
         .project(ELSEWHERE),
@@ -261,7 +262,6 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'sta
         older_variable: None,
         variable_only: None,
         set_by: SetBy::Anyone,
-        unhonoured: None,
     }
 }
 
@@ -330,11 +330,6 @@ impl Key {
 
     const fn variable_only(mut self, value: &'static str) -> Key {
         self.variable_only = Some(value);
-        self
-    }
-
-    const fn unhonoured(mut self, why: &'static str) -> Key {
-        self.unhonoured = Some(why);
         self
     }
 
@@ -436,7 +431,6 @@ pub(super) mod by_path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Node;
     use crate::value::Reading;
 
     #[test]
@@ -450,7 +444,7 @@ mod tests {
     #[test]
     fn every_default_is_a_value_its_kind_allows() {
         for key in KEYS.iter().filter(|key| key.default != "null") {
-            let node: Node = serde_json::from_str(key.default).unwrap();
+            let node = crate::file::parse(key.default, crate::file::Syntax::Json).unwrap();
             assert_eq!(key.kind.read(&node), Reading::Exact(key.default_value()), "{}", key.path);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::Layer;
+use ollm_protocol::{Code, Layer};
 use ollm_store::{check_owner, current_uid, looks_secret};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::written::{self, Said};
 use super::{Config, Ignored, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
 use crate::budget::Budget;
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
-use crate::load::{Looked, Positions};
+use crate::load::Looked;
 use crate::mcp;
 use crate::node::{Cursor, Node};
 use crate::place::{Places, same_place};
@@ -38,12 +38,11 @@ pub(crate) fn said_around(
 /// Reads the user's file and those of projects, of which only so much is read.
 pub(crate) fn read_files(
     places: &Places,
-    positions: Positions,
     budget: &mut Option<Budget>,
     looked: &mut Looked,
     problems: &mut Vec<Problem>,
 ) -> Config {
-    let mut config = user_config(places, positions, looked, problems);
+    let mut config = user_config(places, looked, problems);
     let user = places.config();
     for project in places.projects() {
         let path = project.join(".ollm/config.yaml");
@@ -58,7 +57,7 @@ pub(crate) fn read_files(
         read(&path, project, Severity::Error, problems, |document, root| {
             looked.read(&path, document.state);
             let (said, mut findings) = written::read(root, Severity::Warning);
-            for (setting, said) in settings(document, said, positions, &of(Layer::Workspace)) {
+            for (setting, said) in settings(document, said, &of(Layer::Workspace)) {
                 if is_inner || !setting.path.starts_with("mcp.servers.") {
                     findings.extend(tighten(&mut config, setting, said));
                 }
@@ -76,13 +75,13 @@ pub(crate) fn owned_files(places: &Places) -> impl Iterator<Item = (PathBuf, &Pa
 }
 
 /// The machine's policy and the user's file.
-fn user_config(places: &Places, positions: Positions, looked: &mut Looked, problems: &mut Vec<Problem>) -> Config {
+fn user_config(places: &Places, looked: &mut Looked, problems: &mut Vec<Problem>) -> Config {
     let mut config = Config::default();
-    policy::read(places, positions, &mut config, problems);
+    policy::read(places, &mut config, problems);
     read(&places.config(), places.top(), Severity::Fatal, problems, |document, root| {
         looked.read(document.path, document.state);
         let (said, mut findings) = written::read(root, Severity::Fatal);
-        for (setting, said) in settings(document, said, positions, &of(Layer::User)) {
+        for (setting, said) in settings(document, said, &of(Layer::User)) {
             match objection(&config, &setting) {
                 Some(why) => {
                     let name = setting.key.path.rsplit('.').next().unwrap_or_default();
@@ -116,7 +115,7 @@ fn read(
         && let Err(why) = check_owner(path, top, current_uid())
     {
         let message = format!("{}: {why}", means(lost));
-        return problems.push(file::whole_file(lost, path, message));
+        return problems.push(file::whole_file(Code::UnsafePath, lost, path, message));
     }
     parse(path, lost, problems, take);
 }
@@ -152,26 +151,16 @@ fn means(lost: Severity) -> &'static str {
     }
 }
 
-/// What one file says as settings, with their positions if wanted; where hooks are switched off is always wanted.
+/// What one file says as settings, with their positions.
 pub(super) fn settings(
     document: &Document<'_>,
     said: Vec<Said>,
-    positions: Positions,
     origin: &dyn Fn(PathBuf, usize, usize) -> Origin,
 ) -> impl Iterator<Item = (Setting, Said)> {
     let said = as_written(document, said);
-    let is_off = |said: &Said| said.key.path == "hooks.enabled" && said.value == false;
-    let is_wanted = |said: &Said| positions == Positions::Always || is_off(said);
-    let wanted: Vec<bool> = said.iter().map(is_wanted).collect();
-    let mut found = Vec::new();
-    if wanted.contains(&true) {
-        found = document.locate(said.iter().filter(|said| is_wanted(said)).map(|said| &said.spot));
-    }
-    let mut found = found.into_iter();
-    let file = document.path.to_owned();
-    said.into_iter().zip(wanted).map(move |(said, wanted)| {
-        let at = wanted.then(|| found.next()).flatten().unwrap_or_default();
-        let origin = origin(file.clone(), at.line, at.column);
+    said.into_iter().map(move |said| {
+        let at = document.locate(&said.spot);
+        let origin = origin(document.path.to_owned(), at.line, at.column);
         (Setting { path: said.path.clone(), key: said.key, value: said.value.clone(), origin }, said)
     })
 }
@@ -180,11 +169,10 @@ pub(super) fn settings(
 /// knows whether `01234` is one.
 fn as_written(document: &Document<'_>, mut said: Vec<Said>) -> Vec<Said> {
     let open = |said: &&mut Said| said.key.kind == Kind::Setting && (said.value.is_number() || said.value.is_boolean());
-    let mut open: Vec<&mut Said> = said.iter_mut().filter(open).collect();
-    let letters = document.letters(open.iter().map(|said| &said.spot));
-    for (said, letters) in open.iter_mut().zip(letters) {
+    for said in said.iter_mut().filter(open) {
         // What has quotes, a tag or anything else around it is not those letters alone.
-        let means = |letters: &String| parse_yaml(letters).is_ok_and(|node| node.to_json() == said.value);
+        let means = |letters: &&str| parse_yaml(letters).is_ok_and(|node| node.to_json() == said.value);
+        let letters = document.letters(&said.spot);
         if let Some(letters) = letters.filter(|letters| !says(&said.value, letters) && means(letters)) {
             said.value = letters.into();
         }
@@ -262,6 +250,7 @@ pub(super) fn lacks(list: &Value, other: Option<&Value>) -> bool {
 
 fn ignored(said: Said, message: String, help: &str) -> Finding {
     Finding {
+        code: Code::Ignored,
         severity: Severity::Warning,
         value: said.shown,
         message,
@@ -282,9 +271,9 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
         let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Flag };
         let objection = match objection(config, &setting) {
             Some(why) => Some((why, "leave it out")),
-            None => loose(config, &setting, *tightening)
-                .map(|why| (why.to_owned(), "a person may set it in config.yaml"))
-                .or_else(|| key.unhonoured.map(|why| (why.to_owned(), "leave it out"))),
+            None => {
+                loose(config, &setting, *tightening).map(|why| (why.to_owned(), "a person may set it in config.yaml"))
+            }
         };
         if let Some((why, help)) = objection {
             problems.push(unheard(Path::new("the command line"), path, &why, help));
@@ -314,7 +303,7 @@ pub(super) fn unheard(from: &Path, path: &str, why: &str, help: &str) -> Problem
     Problem {
         field: path.to_owned(),
         help: Some(help.to_owned()),
-        ..whole_file(Severity::Warning, from, format!("`{path}` is ignored: {why}"))
+        ..whole_file(Code::Ignored, Severity::Warning, from, format!("`{path}` is ignored: {why}"))
     }
 }
 
@@ -338,7 +327,7 @@ pub(crate) fn discreet(problem: Problem) -> Problem {
 pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &str, node: &Node) -> Option<String> {
     let mut problems = Vec::new();
     let mut config = Config::default();
-    policy::read(places, Positions::OnDemand, &mut config, &mut problems);
+    policy::read(places, &mut config, &mut problems);
     let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(node) else { return None };
     let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Default };
     if let Some(why) = objection(&config, &setting) {
@@ -347,7 +336,7 @@ pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &s
     if layer == Layer::User {
         return None;
     }
-    match judge(&user_config(places, Positions::OnDemand, &mut Looked::default(), &mut problems), &setting) {
+    match judge(&user_config(places, &mut Looked::default(), &mut problems), &setting) {
         Heard::Ignored(why) => Some(why),
         Heard::Counts | Heard::CountsForOwn | Heard::Same => None,
     }

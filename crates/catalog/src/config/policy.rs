@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::Code;
 use ollm_store::{Owners, Why};
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use super::layer::{self, lacks};
 use super::written;
 use super::{Config, Origin, Setting};
 use crate::file::{Finding, whole_file};
-use crate::load::Positions;
 use crate::place::{Places, PolicyFile};
 use crate::problem::{Problem, Severity};
 
@@ -21,7 +21,7 @@ use crate::problem::{Problem, Severity};
 const NO_GROUP: u32 = u32::MAX;
 
 /// Reads the policy, if there is one. One that is there but cannot be relied on is fatal: without it all is looser.
-pub(super) fn read(places: &Places, positions: Positions, config: &mut Config, problems: &mut Vec<Problem>) {
+pub(super) fn read(places: &Places, config: &mut Config, problems: &mut Vec<Problem>) {
     let Some(policy) = &places.policy else { return };
     let path = &policy.path;
     if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
@@ -35,7 +35,7 @@ pub(super) fn read(places: &Places, positions: Positions, config: &mut Config, p
         is_read = true;
         let (said, mut findings) = written::read(root, Severity::Fatal);
         let origin = |file: PathBuf, line, column| Origin::Policy { file, line, column };
-        for (setting, said) in layer::settings(document, said, positions, &origin) {
+        for (setting, said) in layer::settings(document, said, &origin) {
             if setting.key.kind == Kind::Server {
                 findings.push(no_servers(&setting, said.spot));
             } else if setting.path != "version" {
@@ -47,7 +47,7 @@ pub(super) fn read(places: &Places, positions: Positions, config: &mut Config, p
     });
     if !is_read && problems.iter().all(|problem| problem.file != *path) {
         let message = "it leads to nothing; nothing runs until it is corrected".to_owned();
-        problems.push(whole_file(Severity::Fatal, path, message));
+        problems.push(whole_file(Code::UnsafePolicy, Severity::Fatal, path, message));
     }
 }
 
@@ -68,11 +68,12 @@ pub(crate) fn unsafe_place(policy: &PolicyFile, path: &Path) -> Option<Problem> 
     let help = format!(
         "it and its folder must belong to root alone: `sudo chown -R root: {folder} && sudo chmod -R go-w {folder}`"
     );
-    Some(Problem { help: Some(help), ..whole_file(Severity::Fatal, path, message) })
+    Some(Problem { help: Some(help), ..whole_file(Code::UnsafePolicy, Severity::Fatal, path, message) })
 }
 
 fn no_servers(setting: &Setting, spot: crate::node::Spot) -> Finding {
     Finding {
+        code: Code::Ignored,
         severity: Severity::Error,
         value: None,
         message: format!("`{}` is ignored: a policy declares no servers", setting.path),

@@ -21,10 +21,9 @@ pub fn key_table() -> String {
             SetBy::Files => "none: only in the user's file or the policy",
             SetBy::Policy => "none: only in the policy",
         });
-        let unhonoured = key.unhonoured.map(|why| format!(" It has no effect yet: {why}.")).unwrap_or_default();
         let _ = writeln!(
             text,
-            "| `{}`{} | {}{unhonoured} {} | {default} | {variables} | {} |",
+            "| `{}`{} | {} {} | {default} | {variables} | {} |",
             key.path,
             mark(key),
             key.about,

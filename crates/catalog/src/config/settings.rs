@@ -83,6 +83,17 @@ pub struct ExtensionSettings {
     pub settings: Vec<Setting>,
 }
 
+/// Where extensions are downloaded from, and what makes one verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DownloadSettings {
+    /// The indexes, the first that has a name counts.
+    pub indexes: Vec<String>,
+    /// The minisign keys whose signature counts.
+    pub keys: Vec<String>,
+    /// The digests that are known to be good.
+    pub pins: Vec<String>,
+}
+
 /// What applies to MCP servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpSettings {
@@ -122,6 +133,8 @@ pub struct TraceSettings {
 pub struct TelemetrySettings {
     /// The collector that takes spans, by OTLP over HTTP.
     pub otlp_endpoint: Option<String>,
+    /// The variable that holds headers for the collector.
+    pub otlp_headers: Option<String>,
     /// The address at which Prometheus can ask.
     pub prometheus_listen: Option<String>,
 }
@@ -204,6 +217,15 @@ impl Config {
         }
     }
 
+    /// Where extensions are downloaded from, and what makes one verified.
+    pub fn downloads(&self) -> DownloadSettings {
+        DownloadSettings {
+            indexes: self.texts("extensions.indexes"),
+            keys: self.texts("hooks.signatureKeys"),
+            pins: self.texts("hooks.pins"),
+        }
+    }
+
     /// The folders in which extensions are looked for, and whose they are, the user's first, then those of projects, outermost
     /// first. Only the user says which they are, so all are the user's but those that lie in every project: it makes no
     /// difference where one stands.
@@ -266,6 +288,7 @@ impl Config {
         let text = |path: &str| Some(self.text(path)).filter(|text| !text.is_empty());
         TelemetrySettings {
             otlp_endpoint: text("telemetry.otlp.endpoint"),
+            otlp_headers: text("telemetry.otlp.headersEnv"),
             prometheus_listen: text("telemetry.prometheus.listen"),
         }
     }

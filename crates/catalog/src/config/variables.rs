@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use ollm_protocol::Code;
+
 use super::layer::unheard;
 use super::policy::objection;
 use super::{Config, Ignored, KEYS, Key, Origin, Safety, Setting};
@@ -51,7 +53,7 @@ fn loose_variable(key: &Key, name: &str, text: &str) -> Problem {
         field: name.to_owned(),
         value: Some(Node::Text(text.to_owned()).shown()),
         help: Some(format!("set `{}` in ~/.ollm/config.yaml, or unset {name}", key.path)),
-        ..whole_file(Severity::Warning, Path::new(name), message)
+        ..whole_file(Code::InvalidVariable, Severity::Warning, Path::new(name), message)
     }
 }
 
@@ -62,7 +64,7 @@ fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
         field: name.to_owned(),
         value: Some(Node::Text(text.to_owned()).shown()),
         help: Some(format!("correct it or unset {name}")),
-        ..whole_file(severity, Path::new(name), format!("the variable must be {expected}{then}"))
+        ..whole_file(Code::InvalidVariable, severity, Path::new(name), format!("the variable must be {expected}{then}"))
     }
 }
 
@@ -78,7 +80,12 @@ pub fn mistyped_variables<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Probl
         Some(Problem {
             field: name.to_owned(),
             help: Some(format!("did you mean {nearest}?")),
-            ..whole_file(Severity::Warning, Path::new(name), "no setting has this variable; it is ignored".to_owned())
+            ..whole_file(
+                Code::InvalidVariable,
+                Severity::Warning,
+                Path::new(name),
+                "no setting has this variable; it is ignored".to_owned(),
+            )
         })
     });
     near.collect()

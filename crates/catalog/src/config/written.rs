@@ -1,6 +1,6 @@
 //! What one `config.yaml` says, each value with its place.
 
-use ollm_protocol::{Remedy, Source, nearest};
+use ollm_protocol::{Code, Remedy, Source, nearest};
 use serde_json::Value;
 
 use super::key::{Key, Place, Safety, guards, names, of_server, place};
@@ -61,7 +61,14 @@ impl Reader {
                 let message = format!(
                     "this file has version {found}, and this program knows versions up to {VERSION}; none of its settings apply"
                 );
-                self.find(self.guarded.min(Severity::Error), &at, Part::Value, message, Some("update ollm".to_owned()));
+                self.findings.push(Finding::at(
+                    Code::WrongForm,
+                    self.guarded.min(Severity::Error),
+                    &at,
+                    Part::Value,
+                    message,
+                    Some("update ollm".to_owned()),
+                ));
                 false
             }
             _ => true,
@@ -77,7 +84,7 @@ impl Reader {
                 Some(name) => format!("`{name}` must be a map of settings, not {kind}; {then}"),
                 None => format!("a map of settings is needed, not {kind}; {then}"),
             };
-            self.find(wrong, at, Part::Value, message, None);
+            self.findings.push(Finding::at(Code::WrongValue, wrong, at, Part::Value, message, None));
         }
         for (name, value) in at.entries() {
             let path: Vec<&str> = path.iter().copied().chain([name]).collect();
@@ -109,7 +116,15 @@ impl Reader {
         let message = format!("`{name}` is an older name of `{}` and is read as that", today.join("."));
         let (spot, value, remedy) =
             (Some(at.spot(Part::Key)), Some(at.node.shown()), Some(Remedy::MigrateConfiguration));
-        self.findings.push(Finding { severity: Severity::Warning, spot, value, message, help: None, remedy });
+        self.findings.push(Finding {
+            code: Code::OlderName,
+            severity: Severity::Warning,
+            spot,
+            value,
+            message,
+            help: None,
+            remedy,
+        });
         if let Place::Leaf(key) = place(&path) {
             return self.leaf(at, &path, Leaf { key, kind: kind.unwrap_or(key.kind), older: true });
         }
@@ -122,17 +137,13 @@ impl Reader {
         let name = path.last().copied().unwrap_or_default();
         if matches!(at.node, Node::Null) {
             let message = format!("`{name}` has no value; the default applies");
-            return self.find(Severity::Warning, at, Part::Key, message, None);
+            return self.findings.push(Finding::at(Code::WrongValue, Severity::Warning, at, Part::Key, message, None));
         }
         let value = match leaf.kind {
             Kind::Server => self.server(at, name),
             kind => self.settle(at, kind, self.wrong(leaf.key)),
         };
         if let Some(value) = value {
-            if let Some(why) = leaf.key.unhonoured.filter(|_| value != leaf.key.default_value()) {
-                let help = Some("remove it; nothing is as it promises".to_owned());
-                self.find(Severity::Error, at, Part::Value, format!("`{name}` has no effect: {why}"), help);
-            }
             let shown = (self.guarded != Severity::Fatal).then(|| at.node.shown());
             let (path, spot) = (path.join("."), at.spot(Part::Value));
             self.said.push(Said { key: leaf.key, path, value, spot, shown, older: leaf.older });
@@ -150,7 +161,7 @@ impl Reader {
             Reading::Exact(value) => Some(value),
             Reading::Converted(value) => {
                 let message = format!("`{name}` should be {}, not {}; it is read as meant", expected(), at.node.kind());
-                self.find(Severity::Warning, at, Part::Value, message, None);
+                self.findings.push(Finding::at(Code::WrongValue, Severity::Warning, at, Part::Value, message, None));
                 Some(value)
             }
             Reading::Wrong => {
@@ -159,7 +170,7 @@ impl Reader {
                     Severity::Error | Severity::Warning => "the default applies",
                 };
                 let message = format!("`{name}` must be {}; {then}", expected());
-                self.find(wrong, at, Part::Value, message, None);
+                self.findings.push(Finding::at(Code::WrongValue, wrong, at, Part::Value, message, None));
                 None
             }
         }
@@ -182,7 +193,14 @@ impl Reader {
     fn unknown(&mut self, at: &Cursor<'_>, path: &[&str]) {
         let name = path.last().copied().unwrap_or_default();
         let help = near(path).map(|near| format!("did you mean `{near}`?"));
-        self.find(Severity::Warning, at, Part::Key, format!("unknown key `{name}` is ignored"), help);
+        self.findings.push(Finding::at(
+            Code::UnknownKey,
+            Severity::Warning,
+            at,
+            Part::Key,
+            format!("unknown key `{name}` is ignored"),
+            help,
+        ));
     }
 
     /// A word where any word may stand is worth a word only if it looks mistyped.
@@ -190,7 +208,14 @@ impl Reader {
         if let Some(near) = near(path) {
             let name = at.key().unwrap_or_default();
             let message = format!("unknown key `{name}` is handed on as it is");
-            self.find(Severity::Warning, at, Part::Key, message, Some(format!("did you mean `{near}`?")));
+            self.findings.push(Finding::at(
+                Code::UnknownKey,
+                Severity::Warning,
+                at,
+                Part::Key,
+                message,
+                Some(format!("did you mean `{near}`?")),
+            ));
         }
     }
 
@@ -207,6 +232,7 @@ impl Reader {
                 }
             };
             self.findings.push(Finding {
+                code: Code::Duplicate,
                 severity: Severity::Warning,
                 message: format!("this is ignored: `{}` stands in this file under today's name too", lost.path),
                 help: Some("remove the older one".to_owned()),
@@ -216,11 +242,6 @@ impl Reader {
             });
         }
         self.said = kept;
-    }
-
-    fn find(&mut self, severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
-        let value = Some(at.node.shown());
-        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help, remedy: None });
     }
 }
 

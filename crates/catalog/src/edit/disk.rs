@@ -161,18 +161,12 @@ impl<'a> Declared<'a> {
             walked: Walked::default(),
         };
         let mut ids = Ids::default();
-        let mut intake = HookCollector {
-            context: &context,
-            ids: &mut ids,
-            hooks: Vec::new(),
-            spots: Some(Vec::new()),
-            findings: Vec::new(),
-        };
+        let mut intake = HookCollector::new(&context, &mut ids);
         let cursor = Cursor::root(root);
         let take = if self.settings { agent::take } else { take };
         take(&cursor, &mut intake);
         let HookCollector { hooks, spots, findings, .. } = intake;
-        (hooks.into_iter().zip(spots.unwrap_or_default()).collect(), findings)
+        (hooks.into_iter().zip(spots).collect(), findings)
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ollm_protocol::hook::action::{ActionType, CommandSpec};
 use ollm_protocol::hook::key;
-use ollm_protocol::{ActionSpec, HookSpec};
+use ollm_protocol::{ActionSpec, Code, HookSpec};
 
 use super::reader::{Reader, meant, not_loaded};
 use super::{Draft, canonical, names};
@@ -55,7 +55,7 @@ fn misplaced(holder: &Cursor<'_>, command: &str, args: &[String], refused: &Refu
             (named, (message, "name the program alone and put the rest into `args`"))
         }
     };
-    not_loaded(&cursor.unwrap_or(*holder), &message, Some(help.to_owned()))
+    not_loaded(Code::UnsafePath, &cursor.unwrap_or(*holder), &message, Some(help.to_owned()))
 }
 
 impl Reader<'_> {
@@ -93,7 +93,7 @@ impl Reader<'_> {
         let Some(written) = at.get("type") else {
             let fits = |kind: &&ActionType| kind.keys.iter().any(|row| row.required && at.get(row.name).is_some());
             let help = ActionType::of_files().find(fits).map(|kind| format!("add \"type\": \"{}\"", kind.name));
-            self.refuse(at, &format!("an action must have a `type`: one of {}", names.join(", ")), help);
+            self.lacks(at, &format!("an action must have a `type`: one of {}", names.join(", ")), help);
             return None;
         };
         let word = match written.node {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ollm_protocol::hook::key::HOOK_KEYS;
-use ollm_protocol::nearest;
+use ollm_protocol::{Code, nearest};
 use serde_json::{Map, Value};
 
 use crate::file::Finding;
@@ -36,15 +36,9 @@ pub(crate) struct Reader<'a> {
 }
 
 /// A hook that is not there, and why.
-pub(crate) fn not_loaded(cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
-    Finding {
-        severity: Severity::Error,
-        spot: Some(cursor.spot(Part::Value)),
-        value: Some(cursor.node.shown()),
-        message: format!("{message}; the hook is not loaded"),
-        help,
-        remedy: None,
-    }
+pub(crate) fn not_loaded(code: Code, cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
+    let message = format!("{message}; the hook is not loaded");
+    Finding::at(code, Severity::Error, cursor, Part::Value, message, help)
 }
 
 /// The key that is meant: other words for it, and its spelling in snake case.
@@ -190,7 +184,7 @@ impl Reader<'_> {
         if value.is_none() {
             let key = at.key().unwrap_or_default();
             let message = format!("`{key}` must be {expected}, not {}; it is ignored", value::found(at.node, expected));
-            self.warn(at, Part::Value, message, None);
+            self.warn(Code::WrongValue, at, Part::Value, message, None);
         }
         value
     }
@@ -202,7 +196,7 @@ impl Reader<'_> {
             Reading::Converted(value) => {
                 let key = at.key().unwrap_or_default();
                 let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
-                self.warn(at, Part::Value, message, None);
+                self.warn(Code::WrongValue, at, Part::Value, message, None);
                 Some(value)
             }
             Reading::Wrong => None,
@@ -216,29 +210,27 @@ impl Reader<'_> {
             (_, true) => "`trusted` is ignored: the user's own hooks need no approval",
         };
         let help = if self.context.is_users_own() { "write \"enabled\": false to switch it off" } else { "remove it" };
-        self.warn(at, Part::Key, message.to_owned(), Some(help.to_owned()));
+        self.warn(Code::Ignored, at, Part::Key, message.to_owned(), Some(help.to_owned()));
     }
 
     pub(crate) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
         let help = if self.findings.len() < MANY { meant(key, known) } else { None };
-        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
+        self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
+    }
+
+    /// Something without which the entry means nothing is missing.
+    pub(super) fn lacks(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
+        self.sound = false;
+        self.findings.push(not_loaded(Code::MissingKey, at, message, help));
     }
 
     pub(crate) fn refuse(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
         self.sound = false;
-        self.findings.push(not_loaded(at, message, help));
+        self.findings.push(not_loaded(Code::WrongValue, at, message, help));
     }
 
-    pub(super) fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
-        let value = Some(at.node.shown());
-        self.findings.push(Finding {
-            severity: Severity::Warning,
-            spot: Some(at.spot(part)),
-            value,
-            message,
-            help,
-            remedy: None,
-        });
+    pub(super) fn warn(&mut self, code: Code, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+        self.findings.push(Finding::at(code, Severity::Warning, at, part, message, help));
     }
 }

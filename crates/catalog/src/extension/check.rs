@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_protocol::nearest;
+use ollm_protocol::{Code, nearest};
 
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -19,19 +19,26 @@ pub(super) struct Check<'a> {
 impl Check<'_> {
     /// Something that keeps the extension from being loaded.
     pub(super) fn refuse(&mut self, at: &Cursor<'_>, message: impl Into<String>, help: Option<&str>) {
-        self.find(Severity::Error, at, Part::Value, message.into(), help.map(str::to_owned));
+        self.findings.push(Finding::at(
+            Code::WrongValue,
+            Severity::Error,
+            at,
+            Part::Value,
+            message.into(),
+            help.map(str::to_owned),
+        ));
     }
 
     /// Something that is not as written, but does no harm.
-    pub(super) fn warn(&mut self, at: &Cursor<'_>, message: impl Into<String>, help: Option<String>) {
-        self.find(Severity::Warning, at, Part::Key, message.into(), help);
+    pub(super) fn warn(&mut self, code: Code, at: &Cursor<'_>, message: impl Into<String>, help: Option<String>) {
+        self.findings.push(Finding::at(code, Severity::Warning, at, Part::Key, message.into(), help));
     }
 
     /// A key nobody knows.
     pub(super) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
         let meant = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        self.warn(at, format!("unknown key `{key}` is ignored"), meant);
+        self.warn(Code::UnknownKey, at, format!("unknown key `{key}` is ignored"), meant);
     }
 
     /// Every key that is set of what must be a map, such as the example; doubled ones are refused.
@@ -107,18 +114,14 @@ impl Check<'_> {
     /// A key that has to be there.
     pub(super) fn demand(&mut self, at: &Cursor<'_>, what: &str, key: &str) {
         if !at.get(key).is_some_and(|value| !matches!(value.node, Node::Null)) {
-            self.find(
+            self.findings.push(Finding::at(
+                Code::MissingKey,
                 Severity::Error,
                 at,
                 Part::Value,
                 format!("the {what} has no `{key}`"),
                 Some(format!("add `{key}`")),
-            );
+            ));
         }
-    }
-
-    fn find(&mut self, severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
-        let value = Some(at.node.shown());
-        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help, remedy: None });
     }
 }

@@ -1,6 +1,6 @@
 //! What extensions need of one another: order, and who cannot be on without whom.
 
-use ollm_protocol::{Layer, Remedy};
+use ollm_protocol::{Code, Layer, Remedy};
 
 use super::fault::{Fault, Field};
 use super::{Dependency, Extension, State};
@@ -64,6 +64,7 @@ fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> 
     steps.reverse();
     let names: Vec<&str> = steps.iter().filter_map(|step| all.get(*step)).map(|one| one.name.as_str()).collect();
     Fault {
+        code: Code::MissingDependency,
         at: Field::Needed(names.get(1).copied().unwrap_or_default().to_owned()),
         message: format!("it needs itself: {}", names.join(" → ")),
         help: Some("remove one of these dependencies".to_owned()),
@@ -99,7 +100,13 @@ pub(super) fn lacking(all: &[Extension], extension: &Extension) -> Vec<Fault> {
 
 fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fault> {
     let Dependency { name, range } = dependency;
-    let needed = |message: String| Fault { at: Field::Needed(name.clone()), message, help: None, remedy: None };
+    let needed = |message: String| Fault {
+        code: Code::MissingDependency,
+        at: Field::Needed(name.clone()),
+        message,
+        help: None,
+        remedy: None,
+    };
     let by = |message: String, remedy: Remedy| Some(Fault { remedy: Some(Box::new(remedy)), ..needed(message) });
     let Some(found) = all.iter().find(|one| one.name == *name && one.is_on()) else {
         return match all.iter().find(|one| one.name == *name).map(|one| &one.state) {
@@ -121,12 +128,12 @@ fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fau
     if dependency.accepts_release_of(version) {
         let message = format!("it needs `{name}` {range}, but version {version} is there, which is a pre-release");
         let help = format!("a pre-release must be named in the range, such as \">={version}\"");
-        return Some(Fault { at: Field::Range(name.clone()), message, help: Some(help), remedy: None });
+        return Some(Fault { at: Field::Range(name.clone()), help: Some(help), ..needed(message) });
     }
     if !dependency.accepts(version) {
         let message = format!("it needs `{name}` {range}, but version {version} is there");
         let help = "update one of the two".to_owned();
-        return Some(Fault { at: Field::Range(name.clone()), message, help: Some(help), remedy: None });
+        return Some(Fault { at: Field::Range(name.clone()), help: Some(help), ..needed(message) });
     }
     if layer == Layer::User && found.layer == Layer::Workspace {
         let message = format!("it needs `{name}`, which only this project has");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::Remedy;
+use ollm_protocol::{Code, Remedy};
 
 use super::read::{LARGEST_FILE, fingerprint};
 use crate::file::{self, Finding, Syntax, whole_file};
@@ -13,6 +13,7 @@ use crate::problem::{Problem, Severity};
 /// Why an extension cannot be on here, before its place is known.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
+    pub(super) code: Code,
     pub(super) at: Field,
     /// What happened.
     pub(super) message: String,
@@ -81,18 +82,18 @@ impl Fault {
     /// was understood has no such place.
     pub(super) fn locate(self, path: &Path, understood: Option<u64>, severity: Severity) -> Problem {
         let place = self.at.clone();
-        let (message, help, remedy) = (self.message, self.help, self.remedy.map(|remedy| *remedy));
-        let finding = |spot, value| Finding { severity, spot, value, message, help, remedy };
+        let (code, message, help, remedy) = (self.code, self.message, self.help, self.remedy.map(|remedy| *remedy));
+        let finding = |spot, value| Finding { code, severity, spot, value, message, help, remedy };
         let bytes = file::bytes(path, LARGEST_FILE).ok().flatten();
         let bytes = bytes.filter(|bytes| Some(fingerprint(bytes)) == understood);
         let opened = bytes.and_then(|bytes| file::open(path, Syntax::Json, bytes).ok());
         let Some((document, node)) = opened else {
             let Finding { message, help, remedy, .. } = finding(None, None);
-            return Problem { help, remedy, ..whole_file(severity, path, message) };
+            return Problem { help, remedy, ..whole_file(code, severity, path, message) };
         };
         let (spot, value) = place.find(&Cursor::root(&node)).unzip();
         let found = document.problems(vec![finding(spot, value)]);
-        found.into_iter().next().unwrap_or_else(|| whole_file(severity, path, String::new()))
+        found.into_iter().next().unwrap_or_else(|| whole_file(code, severity, path, String::new()))
     }
 }
 

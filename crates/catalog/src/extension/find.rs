@@ -9,21 +9,24 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Layer, Rules};
+use ollm_protocol::{Code, Layer, Rules, Source};
 
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::resolve::is_vouched;
-use super::{CopyOf, Extension, Extensions, State, Surroundings};
+use super::{CopyOf, Extension, Previous, State, Surroundings};
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::file::whole_file;
-use crate::load::{Positions, identity};
+use crate::load::identity;
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
 /// The file that makes a folder an extension.
 pub(super) const MANIFEST: &str = "manifest.json";
+/// The file in an extension's folder that says where we installed it from. It lies in the folder that it describes, so that both
+/// appear and go in one step.
+pub const INSTALL_RECORD: &str = ".ollm-install.json";
 /// More folders in one directory are not looked into.
 const MOST_FOLDERS: usize = 2000;
 /// So many manifests are read faster than a thread is started.
@@ -46,6 +49,12 @@ impl Candidate {
     pub(super) fn new(root: PathBuf, layer: Layer) -> Candidate {
         Candidate { root, layer, enclosing: None, trouble: None }
     }
+
+    /// Where it comes from: we install into the user's folders only.
+    pub(super) fn source(&self) -> Source {
+        let is_installed = self.layer == Layer::User && self.root.join(INSTALL_RECORD).is_file();
+        if is_installed { Source::Downloaded } else { Source::Extension }
+    }
 }
 
 /// What decides how a manifest is understood, beside its content.
@@ -53,22 +62,22 @@ impl Candidate {
 pub(super) struct Terms {
     user: Rules,
     workspace: Rules,
-    positions: Positions,
 }
 
 /// Every extension, read; the user's first.
 pub(super) fn all(
     surroundings: &Surroundings<'_>,
-    previous: &Extensions,
+    previous: &Previous<'_>,
     problems: &mut Vec<Problem>,
 ) -> (Vec<Extension>, Option<Terms>) {
     let candidates = candidates(surroundings, problems);
     if candidates.is_empty() {
         return (Vec::new(), None);
     }
+    let previous = previous(candidates.len());
     let hooks = surroundings.config.hooks(surroundings.places);
     let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
-    let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
+    let terms = Terms { user: hooks.rules(), workspace: own };
     // What something is called does not hang on the terms.
     let same_terms = previous.terms.as_ref() == Some(&terms);
     let known = previous.iter().filter(|one| same_terms || one.is_sketch());
@@ -113,7 +122,7 @@ impl Shelf<'_> {
         let Some(copy) = approved(&broken.root) else { return };
         let enclosing = broken.enclosing.clone();
         let candidate = Candidate { enclosing, ..Candidate::new(broken.root.clone(), broken.layer) };
-        let good = read_copy(&copy, &candidate, self.rules(broken.layer), self.terms.positions);
+        let good = read_copy(&copy, &candidate, self.rules(broken.layer));
         if let Some(good) = good {
             let held = broken.problems.iter().find(|problem| problem.severity <= Severity::Error).cloned();
             *broken = Extension { held, ..good };
@@ -132,7 +141,7 @@ impl Shelf<'_> {
         let known = self.known.get(candidate.root.as_os_str()).copied();
         let is_same = |known: &Extension| known.layer == candidate.layer && known.enclosing == candidate.enclosing;
         let known = known.filter(|known| is_same(known) || known.is_sketch());
-        read(candidate, rules, self.terms.positions, known, self.now)
+        read(candidate, rules, known, self.now)
     }
 }
 
@@ -150,7 +159,7 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
                 // So many are too dear for an event anyway, and that is told.
                 if found.len() >= MOST_FOLDERS && budget.is_none() {
                     let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
-                    problems.push(whole_file(Severity::Error, directory, message));
+                    problems.push(whole_file(Code::TooMuch, Severity::Error, directory, message));
                 }
                 let found =
                     found.into_iter().filter(|one| is_new(&one.root, &mut seen) && is_affordable(&one.root, budget));
@@ -162,7 +171,8 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its extensions are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
-                problems.push(Problem { help, ..whole_file(Severity::Error, directory, message) });
+                problems
+                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, directory, message) });
             }
         }
     }
@@ -178,7 +188,7 @@ fn misses(directory: &Path, surroundings: &Surroundings<'_>) -> Option<Problem> 
     }
     let message = "it does not exist, though extensions.directories names it".to_owned();
     let help = Some("make it, or correct extensions.directories".to_owned());
-    Some(Problem { help, ..whole_file(Severity::Warning, directory, message) })
+    Some(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Warning, directory, message) })
 }
 
 /// Whether a project's manifest may still be read.
@@ -257,6 +267,7 @@ pub(super) fn refuse_doubles(all: &mut [Extension], surroundings: &Surroundings<
         if let Some(root) = owners.get(&extension.name).filter(|root| **root != extension.root) {
             let message = format!("the name `{}` is taken by {}", extension.name, root.display());
             extension.fail(Fault {
+                code: Code::Duplicate,
                 at: Field::Name,
                 message,
                 help: Some("rename one of the two".to_owned()),

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{Hook, Layer, Remedy, Rules, Source};
+use ollm_protocol::{Code, Hook, Layer, Remedy, Rules};
 use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
@@ -14,7 +14,6 @@ use super::manifest::{self, Manifest};
 use super::{Extension, State, permission, setting};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids, events};
-use crate::load::Positions;
 use crate::node::{Cursor, Node};
 use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
@@ -28,10 +27,10 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate::new(root.to_owned(), Layer::User);
-    let extension = read(&candidate, rules, Positions::Always, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
+    let extension = read(&candidate, rules, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
         let remedy = Some(Remedy::NewExtension);
-        failed(&candidate, Problem { remedy, ..whole_file(Severity::Error, root, message) })
+        failed(&candidate, Problem { remedy, ..whole_file(Code::UnreadableFile, Severity::Error, root, message) })
     });
     let problems = extension.problems.iter().cloned().chain(extension.skills().1).collect();
     (extension, problems)
@@ -42,13 +41,12 @@ pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
 pub(super) fn read(
     candidate: &Candidate,
     rules: &Rules,
-    positions: Positions,
     known: Option<&Extension>,
     now: SystemTime,
 ) -> Option<Extension> {
     let path = candidate.root.join(MANIFEST);
     if let Some(why) = &candidate.trouble {
-        return Some(failed(candidate, whole_file(Severity::Error, &candidate.root, why.clone())));
+        return Some(failed(candidate, whole_file(Code::UnsafePath, Severity::Error, &candidate.root, why.clone())));
     }
     let meta = path.symlink_metadata().ok();
     if meta.as_ref().is_some_and(Metadata::is_symlink)
@@ -79,26 +77,29 @@ pub(super) fn read(
     }
     let broken = |problem| Some(Extension { quiet, ..failed(candidate, problem) });
     // What is shown before an approval must be what is approved.
-    let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
+    let digest = Some(digest_bytes(&bytes));
     if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
         let remedy = Some(Remedy::NewExtension);
-        return broken(Problem { remedy, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) });
+        return broken(Problem {
+            remedy,
+            ..file::problem_at(Code::InvalidSyntax, &path, "", 1, "it is empty".to_owned())
+        });
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
         Err(problem) => return broken(*problem),
     };
-    let extension = understand(candidate, &document, &node, rules, positions);
+    let extension = understand(candidate, &document, &node, rules);
     Some(Extension { digest, fingerprint, quiet, ..extension })
 }
 
 /// The extension as it is in a copy of its folder, if that can be understood.
-pub(super) fn read_copy(copy: &Path, candidate: &Candidate, rules: &Rules, positions: Positions) -> Option<Extension> {
+pub(super) fn read_copy(copy: &Path, candidate: &Candidate, rules: &Rules) -> Option<Extension> {
     let bytes = file::bytes(&copy.join(MANIFEST), LARGEST_FILE).ok()??;
     // Its hooks are those of the folder: that is what their approvals name.
     let path = candidate.root.join(MANIFEST);
     let (document, node) = file::open(&path, Syntax::Json, bytes).ok()?;
-    Some(understand(candidate, &document, &node, rules, positions)).filter(|extension| !extension.is_broken())
+    Some(understand(candidate, &document, &node, rules)).filter(|extension| !extension.is_broken())
 }
 
 /// What the file system says of a file that has been left alone for a while; a change right after another one may leave no
@@ -120,16 +121,13 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
 /// What is wrong with a manifest that is a link and does not lead to a file of the extension.
 fn astray(root: &Path) -> Option<Problem> {
     let (message, help) = path::inside(root, MANIFEST, &Walked::default()).err()?.of_extension();
-    Some(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, &root.join(MANIFEST), message) })
+    Some(Problem {
+        help: Some(help.to_owned()),
+        ..whole_file(Code::UnsafePath, Severity::Error, &root.join(MANIFEST), message)
+    })
 }
 
-fn understand(
-    candidate: &Candidate,
-    document: &Document<'_>,
-    node: &Node,
-    rules: &Rules,
-    positions: Positions,
-) -> Extension {
+fn understand(candidate: &Candidate, document: &Document<'_>, node: &Node, rules: &Rules) -> Extension {
     let root = Cursor::root(node);
     let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
     let mut findings = Vec::new();
@@ -138,7 +136,7 @@ fn understand(
     if manifest.is_some()
         && let Some(events) = root.get("hooks").filter(|hooks| matches!(hooks.node, Node::Map(_)))
     {
-        hooks = take_hooks(candidate, document, &name, &events, rules, positions, &mut findings);
+        hooks = take_hooks(candidate, document, &name, &events, rules, &mut findings);
     }
     if let Some(manifest) = &manifest {
         permission::check(&mut Check { folder: &candidate.root, findings: &mut findings }, &root, manifest, &hooks);
@@ -156,14 +154,13 @@ fn take_hooks(
     name: &str,
     events: &Cursor<'_>,
     rules: &Rules,
-    positions: Positions,
     findings: &mut Vec<Finding>,
 ) -> Vec<Hook> {
     let context = Context {
         path: document.path,
         folder: &candidate.root,
         label: name,
-        source: Source::Extension,
+        source: candidate.source(),
         layer: candidate.layer,
         group: None,
         agent: None,
@@ -173,17 +170,11 @@ fn take_hooks(
         rules,
         walked: Walked::default(),
     };
-    let spots = (positions == Positions::Always).then(Vec::new);
-    let mut intake =
-        HookCollector { context: &context, ids: &mut Ids::default(), hooks: Vec::new(), spots, findings: Vec::new() };
+    let mut ids = Ids::default();
+    let mut intake = HookCollector::new(&context, &mut ids);
     events::take_events(events, &mut intake);
-    let HookCollector { mut hooks, spots, findings: found, .. } = intake;
+    let (hooks, found) = intake.located(document);
     findings.extend(found);
-    if let Some(spots) = spots {
-        for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {
-            (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
-        }
-    }
     hooks
 }
 
@@ -208,6 +199,7 @@ pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>
         root: candidate.root.clone(),
         layer: candidate.layer,
         enclosing: candidate.enclosing.clone(),
+        source: candidate.source(),
         manifest: Manifest::default(),
         hooks: Vec::new(),
         values: Vec::new(),

@@ -1,6 +1,6 @@
 //! Which extensions are meant to be on, and what their settings are.
 
-use ollm_protocol::{Commands, Held, Layer, Variable, nearest};
+use ollm_protocol::{Code, Commands, Held, Layer, Variable, nearest};
 use ollm_store::{Place, Secrets, Switch};
 use serde_json::Value;
 
@@ -62,17 +62,17 @@ fn unset(extension: &Extension, missing: &[SettingSpec], commands: Commands) -> 
     let known: Vec<String> = known.map(|command| format!("`{command}`")).collect();
     let help = if known.is_empty() { "set them".to_owned() } else { format!("set them: {}", known.join(", ")) };
     let message = format!("settings {} are required and not set", names.join(", "));
-    Some(fault(first, message, help))
+    Some(fault(Code::MissingKey, first, message, help))
 }
 
-fn fault(spec: &SettingSpec, message: String, help: String) -> Fault {
-    Fault { at: Field::Setting(spec.name.clone()), message, help: Some(help), remedy: None }
+fn fault(code: Code, spec: &SettingSpec, message: String, help: String) -> Fault {
+    Fault { code, at: Field::Setting(spec.name.clone()), message, help: Some(help), remedy: None }
 }
 
 /// The same where a person only has to set it.
 fn settable(extension: &Extension, spec: &SettingSpec, message: String) -> Fault {
     let remedy = Some(Box::new(spec.remedy(&extension.name)));
-    Fault { at: Field::Setting(spec.name.clone()), message, help: None, remedy }
+    Fault { code: Code::MissingKey, at: Field::Setting(spec.name.clone()), message, help: None, remedy }
 }
 
 /// Why an extension is off.
@@ -101,7 +101,7 @@ fn value(
         // What was given as a secret stays one, whatever the manifest says by now.
         let spec = SettingSpec { sensitive: spec.sensitive || secret_place.is_some(), ..spec.clone() };
         let help = || "the command line sets it: correct it there, or leave it out".to_owned();
-        let value = spec.check(said.value.clone()).map_err(|why| fault(&spec, why, help()))?;
+        let value = spec.check(said.value.clone()).map_err(|why| fault(Code::WrongValue, &spec, why, help()))?;
         return Ok(SettingValue { spec, value: Some(value), kept: None, origin: Origin::Flag });
     }
     let variable = spec.env_var.as_ref().and_then(|name| Some((name, (surroundings.env)(name)?)));
@@ -111,7 +111,7 @@ fn value(
             return Ok(SettingValue { kept: Some(unread(spec, name, text)), ..given(None, origin) });
         }
         let help = || format!("the variable {name} is set: unset or correct it");
-        let value = read_variable(spec, name, &text).map_err(|why| fault(spec, why, help()))?;
+        let value = read_variable(spec, name, &text).map_err(|why| fault(Code::WrongValue, spec, why, help()))?;
         return Ok(given(Some(value), origin));
     }
     if let Some(place) = secret_place {
@@ -195,7 +195,7 @@ fn unknown(extension: &Extension, name: &str, said: &Setting) -> Option<Problem>
     let message = format!("extension `{}` has no setting `{name}`; it is ignored", extension.name);
     let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
     let help = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-    Some(Problem { help, ..written(said, Severity::Warning, message)? })
+    Some(Problem { help, ..written(Code::UnknownKey, said, Severity::Warning, message)? })
 }
 
 /// What the configuration says about settings of extensions and what cannot be: values they do not accept, settings they do
@@ -208,7 +208,7 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
                 format!("there is no extension `{extension}`; what is set for it counts once it is installed");
             let known: Vec<&str> = extensions.iter().map(|one| one.name.as_str()).collect();
             let help = nearest(extension, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            return Some(Problem { help, ..written(said, Severity::Warning, message)? });
+            return Some(Problem { help, ..written(Code::Ignored, said, Severity::Warning, message)? });
         };
         // What a broken manifest declares is not known.
         if found.is_broken() {
@@ -219,17 +219,17 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
         let value = Some(said.value.to_string()).filter(|_| !spec.sensitive);
         let message = format!("extension `{extension}`: {why}");
         let remedy = Some(spec.remedy(extension));
-        Some(Problem { value, remedy, ..written(said, Severity::Error, message)? })
+        Some(Problem { value, remedy, ..written(Code::WrongValue, said, Severity::Error, message)? })
     };
     settings.settings.iter().filter_map(wrong).collect()
 }
 
 /// A problem with what a file says about a setting.
-fn written(said: &Setting, severity: Severity, message: String) -> Option<Problem> {
+fn written(code: Code, said: &Setting, severity: Severity, message: String) -> Option<Problem> {
     let (Origin::Policy { file, line, column } | Origin::File { file, line, column, .. }) = &said.origin else {
         return None;
     };
-    let place = Problem::of_file(severity, file, message);
+    let place = Problem::of_file(code, severity, file, message);
     Some(Problem { line: *line, column: *column, field: said.path.clone(), ..place })
 }
 

@@ -27,7 +27,8 @@ impl Extension {
         let context = Context { file: &own, source: self.source(), extension: Some(&self.name), folder: Some(folder) };
         let mut findings = Vec::new();
         let (mut servers, spots) = mcp::read(&declared, &context, &mut findings);
-        for (server, at) in servers.iter_mut().zip(document.locate(spots.iter())) {
+        for (server, spot) in servers.iter_mut().zip(&spots) {
+            let at = document.locate(spot);
             (server.origin.line, server.origin.column) = (at.line, at.column);
         }
         let mut problems = document.problems(findings);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::Code;
+
 use super::check::Check;
 use super::key::{ManifestPart, RowKind, required};
 use super::name::{PLAIN, is_plain};
@@ -175,14 +177,22 @@ impl Shelved {
         let message = format!("{message}; the skill is not loaded");
         let (severity, help) = (Severity::Error, Some(help.to_owned()));
         let document = Document::new(&self.path, Syntax::Yaml, self.head().to_owned());
-        let finding = Finding { severity, spot, value, message: message.clone(), help: help.clone(), remedy: None };
+        let finding = Finding {
+            code: Code::WrongValue,
+            severity,
+            spot,
+            value,
+            message: message.clone(),
+            help: help.clone(),
+            remedy: None,
+        };
         let located = document.problems(vec![finding]).pop().filter(|problem| problem.line > 0);
         // What is not written has no place of its own.
         Box::new(located.unwrap_or_else(|| self.at_line(1, message, help)))
     }
 
     fn at_line(&self, line: usize, message: String, help: Option<String>) -> Problem {
-        Problem { help, ..file::problem_at(&self.path, &self.text, line, message) }
+        Problem { help, ..file::problem_at(Code::WrongValue, &self.path, &self.text, line, message) }
     }
 
     fn head(&self) -> &str {
@@ -198,10 +208,22 @@ fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>>
     let written = Path::new("skills").join(name);
     let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
         let (why, help) = outside.of_extension();
-        let place = whole_file(Severity::Error, &root.join(&written), format!("{why}; the skill is not loaded"));
+        let place = whole_file(
+            Code::UnsafePath,
+            Severity::Error,
+            &root.join(&written),
+            format!("{why}; the skill is not loaded"),
+        );
         Box::new(Problem { help: Some(help.to_owned()), ..place })
     })?;
-    let gone = || Box::new(whole_file(Severity::Error, &path, "it is gone; the skill is not loaded".to_owned()));
+    let gone = || {
+        Box::new(whole_file(
+            Code::UnreadableFile,
+            Severity::Error,
+            &path,
+            "it is gone; the skill is not loaded".to_owned(),
+        ))
+    };
     let text = file::text(&path, LARGEST_FILE)?.ok_or_else(gone)?;
     let mut file = Shelved { path, text, head: 0, name: None };
     let Some((head, body)) = front_matter(&file.text) else {
@@ -263,7 +285,7 @@ fn fields(file: &Shelved, root: &Cursor<'_>, stem: String) -> Result<(String, St
 }
 
 /// Where the front matter ends, which begins with a line of dashes, and where what stands below the second one begins.
-fn front_matter(text: &str) -> Option<(usize, usize)> {
+pub(super) fn front_matter(text: &str) -> Option<(usize, usize)> {
     let rest = text.strip_prefix("---")?;
     let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
     let mut at = text.len() - rest.len();

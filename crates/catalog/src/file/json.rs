@@ -1,16 +1,14 @@
-//! JSON: plain reading with `serde_json`, positions from the syntax tree of `jsonc_parser`.
+//! JSON as people write it, by the syntax tree of `jsonc_parser`: comments pass, and every value knows its place.
 
-use std::borrow::Cow;
-
-use jsonc_parser::ast::Value;
+use jsonc_parser::ast::{ObjectPropName, StringLit, Value};
 use jsonc_parser::common::{Range, Ranged};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde::de::DeserializeOwned;
-use serde_json::error::Category;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, Scanner, ScannerOptions, parse_to_ast};
 
-use super::Broken;
-use super::lines::{Lines, Position};
-use crate::node::{Node, Part, Spot};
+use super::lines::Lines;
+use super::{Broken, Mark, Parsed};
+use crate::node::Node;
 
 /// Whether a comma may stand before a closing bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,178 +19,232 @@ pub enum TrailingCommas {
     Allowed,
 }
 
-/// Reads JSON as people write it: comments pass. Places in an error are those of the text.
+/// Values within values beyond this depth are refused: whatever walks through them needs room for each.
+const DEEPEST: usize = 128;
+
+/// Reads JSON as people write it: comments pass. An error says why, and the place in the text.
 ///
 /// ```
 /// use ollm_catalog::{TrailingCommas, json_value};
 /// let text = "{\"a\": [1, /* two */ 3,]} // end";
 /// assert_eq!(json_value(text, TrailingCommas::Allowed).unwrap()["a"][1], 3);
-/// assert_eq!(json_value(text, TrailingCommas::Refused).unwrap_err().line(), 1);
+/// assert!(json_value(text, TrailingCommas::Refused).unwrap_err().ends_with("at line 1 column 22"));
 /// ```
-pub fn json_value(text: &str, commas: TrailingCommas) -> Result<serde_json::Value, serde_json::Error> {
-    read(text, commas).map_err(|(_, error)| error)
-}
-
-pub(super) fn parse(text: &str, commas: TrailingCommas) -> Result<Node, Broken> {
-    read(text, commas).map_err(|(text, error)| broken(&text, &error))
-}
-
-/// Reads a text; why it cannot be, with the text that was tried last.
-fn read<T: DeserializeOwned>(text: &str, commas: TrailingCommas) -> Result<T, (Cow<'_, str>, serde_json::Error)> {
-    let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
-        Err(error) => error,
-    };
-    // Only what cannot be read otherwise pays for the search for comments.
-    let Loose { plain, comments, commas } = loose(text, commas);
-    if comments || commas {
-        return serde_json::from_str(&plain).map_err(|error| (Cow::Owned(plain), error));
+pub fn json_value(text: &str, commas: TrailingCommas) -> Result<serde_json::Value, String> {
+    match read(text, commas) {
+        Ok(parsed) => Ok(parsed.node.to_json()),
+        Err(wrong) => Err(format!("{} at {}", wrong.reason, Lines::new(text).position(wrong.at))),
     }
-    Err((Cow::Borrowed(text), error))
 }
 
-/// What a text has that JSON has not.
+pub(super) fn parse(text: &str, commas: TrailingCommas) -> Result<Parsed, Broken> {
+    if text.trim().is_empty() {
+        let help = Some("write {\"hooks\": {}} or remove it");
+        return Err(Broken { at: None, message: "it is empty".to_owned(), help });
+    }
+    read(text, commas).map_err(|wrong| Broken {
+        at: Some(Lines::new(text).position(wrong.at)),
+        message: format!("it is not valid JSON: {}", wrong.reason),
+        help: wrong.help,
+    })
+}
+
+/// Why a text is no JSON, and from which byte on.
+struct Wrong {
+    at: usize,
+    reason: &'static str,
+    help: Option<&'static str>,
+}
+
+fn read(text: &str, commas: TrailingCommas) -> Result<Parsed, Wrong> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: commas == TrailingCommas::Allowed,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let tree = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| refused(text, &error))?;
+    let missing = Wrong { at: text.len(), reason: "it holds no value", help: Some("write {} or remove it") };
+    let reader = Reader { text, lines: Lines::new(text) };
+    reader.value(&tree.value.ok_or(missing)?, None, 0)
+}
+
+/// Makes a tree of ours.
+struct Reader<'a> {
+    text: &'a str,
+    lines: Lines<'a>,
+}
+
+impl Reader<'_> {
+    fn value(&self, value: &Value<'_>, key: Option<Range>, depth: usize) -> Result<Parsed, Wrong> {
+        let Range { start, end } = value.range();
+        if depth > DEEPEST {
+            let help = Some("nest less deeply; a hook file needs no more than six levels");
+            return Err(Wrong { at: start, reason: "values are nested too deeply", help });
+        }
+        let mut inside = Vec::new();
+        let node = match value {
+            Value::NullKeyword(_) => Node::Null,
+            Value::BooleanLit(literal) => Node::Bool(literal.value),
+            Value::NumberLit(literal) => number(literal.value).ok_or(Wrong {
+                at: start,
+                reason: "number out of range",
+                help: Some("write a smaller number"),
+            })?,
+            Value::StringLit(literal) => Node::Text(self.string(literal)?),
+            Value::Array(list) => {
+                let mut items = Vec::with_capacity(list.elements.len());
+                for element in &list.elements {
+                    let item = self.value(element, None, depth + 1)?;
+                    inside.push(item.mark);
+                    items.push(item.node);
+                }
+                Node::List(items)
+            }
+            Value::Object(object) => {
+                let mut entries = Vec::with_capacity(object.properties.len());
+                for property in &object.properties {
+                    let name = match &property.name {
+                        ObjectPropName::String(literal) => self.string(literal)?,
+                        ObjectPropName::Word(word) => word.value.to_owned(),
+                    };
+                    let item = self.value(&property.value, Some(property.name.range()), depth + 1)?;
+                    inside.push(item.mark);
+                    entries.push((name, item.node));
+                }
+                Node::Map(entries)
+            }
+        };
+        let position = |range: Range| self.lines.position(range.start);
+        let mark =
+            Mark { key: key.map(position), value: self.lines.position(start), letters: Some(start..end), inside };
+        Ok(Parsed { node, mark })
+    }
+
+    /// The text of a literal, in which line breaks and the like are written as escapes.
+    fn string(&self, literal: &StringLit<'_>) -> Result<String, Wrong> {
+        let raw = self.text.get(literal.range.start..literal.range.end).unwrap_or_default();
+        match raw.bytes().position(|byte| byte < b' ') {
+            Some(at) => Err(control_character(literal.range.start + at)),
+            None => Ok(literal.value.clone().into_owned()),
+        }
+    }
+}
+
+/// A number that is none of ours is out of range: the parser has seen to its form.
+fn number(text: &str) -> Option<Node> {
+    let whole = || text.parse().ok().map(Node::Whole);
+    let fraction = || text.parse().ok().filter(|number: &f64| number.is_finite()).map(Node::Fraction);
+    // Minus zero is no whole number.
+    whole().filter(|_| text != "-0").or_else(fraction)
+}
+
+/// What a text has that JSON has not, though it can be read.
+#[derive(Default)]
 pub(crate) struct Loose {
-    /// The text with all of that turned into blanks, so that every place stays where it was.
-    plain: String,
     pub(crate) comments: bool,
-    /// Commas before a closing bracket, where they may stand.
+    /// Commas before a closing bracket.
     pub(crate) commas: bool,
 }
 
 /// Looks for comments, and for commas that may go.
-pub(crate) fn loose(text: &str, allowed: TrailingCommas) -> Loose {
-    let mut found = Loose { plain: String::with_capacity(text.len()), comments: false, commas: false };
-    let mut rest = text;
-    // The last comma, if nothing but blanks and comments has followed it.
-    let mut comma = None;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '"' => quoted(rest),
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            // A comment that is never closed stays, to be told.
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(1, |end| end + 2),
-            other => other.len_utf8(),
-        };
-        let Some((piece, after)) = rest.split_at_checked(length) else { break };
-        rest = after;
-        if first == '/' && length > 1 {
-            found.comments = true;
-            found.plain.extend(piece.chars().flat_map(|letter| match letter {
-                '\n' => std::iter::repeat_n('\n', 1),
-                letter => std::iter::repeat_n(' ', letter.len_utf8()),
-            }));
-            continue;
+pub(crate) fn loose(text: &str) -> Loose {
+    let mut found = Loose::default();
+    let mut after_comma = false;
+    for (token, _) in tokens(text) {
+        match token {
+            Token::CommentLine(_) | Token::CommentBlock(_) => found.comments = true,
+            Token::CloseBrace | Token::CloseBracket if after_comma => found.commas = true,
+            token => after_comma = token == Token::Comma,
         }
-        if let (']' | '}', Some(at), TrailingCommas::Allowed) = (first, comma, allowed) {
-            found.commas = true;
-            found.plain.replace_range(at..=at, " ");
-        }
-        if !first.is_whitespace() {
-            comma = (first == ',').then_some(found.plain.len());
-        }
-        found.plain.push_str(piece);
     }
     found
 }
 
-/// The length of a text in quotes; to the end where it is not closed.
-fn quoted(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, letter) in text.char_indices().skip(1) {
-        match letter {
-            '"' if !escaped => return at + 1,
-            '\\' => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    text.len()
+/// The pieces of a text, up to one that is none, with the bytes where they begin.
+fn tokens(text: &str) -> impl Iterator<Item = (Token<'_>, usize)> {
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    std::iter::from_fn(move || {
+        let token = scanner.scan().ok().flatten()?;
+        Some((token, scanner.token_start()))
+    })
 }
 
-/// Follows each spot through a second reading, which knows the place of every value.
-pub(super) fn locate<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
-    let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    let root = tree.ok().and_then(|tree| tree.value);
-    let lines = Lines::new(text);
-    spots
-        .map(|spot| match root.as_ref().and_then(|root| range(root, spot)) {
-            Some(range) => lines.position(range.start),
-            None => Position::default(),
-        })
-        .collect()
+/// Why the parser refused a text. A quote that is not closed makes what follows unreadable, so that is looked for first.
+fn refused(text: &str, error: &ParseError) -> Wrong {
+    let Range { start, end } = error.range();
+    let broken_line = tokens(text).take_while(|(_, at)| *at < start.max(end)).find_map(|(token, at)| {
+        let Token::String(value) = token else { return None };
+        let rest = text.get(at..).unwrap_or_default();
+        value.contains('\n').then(|| at + rest.find('\n').unwrap_or_default())
+    });
+    match broken_line {
+        Some(at) => control_character(at),
+        None => {
+            let (reason, help) = reason(error.kind(), text.get(start..).unwrap_or_default());
+            Wrong { at: start, reason, help }
+        }
+    }
 }
 
-fn range(root: &Value<'_>, spot: &Spot) -> Option<Range> {
-    let mut value = root;
-    let mut range = root.range();
-    for step in &spot.steps {
-        let key;
-        (value, key) = match value {
-            Value::Object(object) => {
-                let entry = object.properties.get(*step)?;
-                (&entry.value, Some(entry.name.range()))
-            }
-            Value::Array(list) => (list.elements.get(*step)?, None),
-            _ => return None,
-        };
-        range = match (spot.part, key) {
-            (Part::Key, Some(key)) => key,
-            _ => value.range(),
-        };
-    }
-    Some(range)
+fn control_character(at: usize) -> Wrong {
+    let help = "close the quote, or write line breaks and tabs inside text as \\n and \\t";
+    Wrong { at, reason: "a line break or control character inside text", help: Some(help) }
 }
 
-fn broken(text: &str, error: &serde_json::Error) -> Broken {
-    if text.trim().is_empty() {
-        return Broken {
-            at: None,
-            message: "it is empty".to_owned(),
-            help: Some("write {\"hooks\": {}} or remove it"),
-        };
-    }
-    let at = Lines::new(text).in_line(error.line(), error.column());
-    let reason = error.to_string();
-    let reason = reason.split(" at line ").next().unwrap_or_default();
-    Broken { at: Some(at), message: format!("it is not valid JSON: {reason}"), help: hint(text, error) }
-}
-
-/// The usual slips, recognised by what stands at the place.
-fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
-    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let mut at = error.column().saturating_sub(1).min(line.len());
-    while !line.is_char_boundary(at) {
-        at -= 1;
-    }
-    let (before, rest) = line.split_at_checked(at)?;
-    let reason = error.to_string();
-    let letter = rest.chars().next();
-    match () {
-        () if rest.starts_with("/*") || before.ends_with("/*") => Some("close the comment with */"),
-        () if letter == Some('#') => Some("write comments as // or /* */ in JSON"),
-        () if letter == Some('\'') => Some("write text in double quotes"),
-        () if reason.starts_with("trailing comma") => Some("remove the comma before the closing bracket"),
-        () if reason.starts_with("recursion limit") => {
-            Some("nest less deeply; a hook file needs no more than six levels")
+/// What is wrong, and the way out; the usual slips are known by what stands at the place.
+fn reason(kind: &ParseErrorKind, rest: &str) -> (&'static str, Option<&'static str>) {
+    use ParseErrorKind as Kind;
+    let too_early = Some("the file ends too early; close every bracket and quote");
+    match kind {
+        _ if rest.starts_with('\0') => ("a NUL character", Some("remove it; save the file as UTF-8")),
+        _ if rest.starts_with('#') => ("expected a value", Some("write comments as // or /* */ in JSON")),
+        _ if rest.starts_with('/') && !rest.starts_with("/*") => {
+            ("expected a value", Some("write comments as // or /* */ in JSON"))
         }
-        () if reason.contains("surrogate") || reason.contains("hex escape") => {
-            Some("write the character itself, or both halves of the pair")
+        Kind::UnterminatedCommentBlock => ("a comment that is not closed", Some("close the comment with */")),
+        Kind::SingleQuotedStringsNotAllowed => ("text in single quotes", Some("write text in double quotes")),
+        Kind::TrailingCommasNotAllowed => ("trailing comma", Some("remove the comma before the closing bracket")),
+        Kind::NestingDepthExceeded => ("values are nested too deeply", Some("nest less deeply")),
+        Kind::UnterminatedArray => ("a list that is not closed", too_early),
+        Kind::UnterminatedObject => ("an object that is not closed", too_early),
+        Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => ("text that is not closed", too_early),
+        Kind::String(
+            ParseStringErrorKind::InvalidUnicodeEscapeSequence(_) | ParseStringErrorKind::ExpectedFourHexDigits,
+        ) => ("an escape that is no character", Some("write the character itself, or both halves of the pair")),
+        Kind::String(_) => ("invalid escape", Some("write a backslash as \\\\")),
+        Kind::MultipleRootJsonValues => {
+            ("trailing characters", Some("one file holds one object; remove what follows it"))
         }
-        () if reason.starts_with("control character") => Some("write line breaks and tabs inside text as \\n and \\t"),
-        () if reason.starts_with("trailing characters") => Some("one file holds one object; remove what follows it"),
-        () if error.classify() == Category::Eof => Some("the file ends too early; close every bracket and quote"),
-        () if letter == Some('\0') => Some("remove the NUL character; save it as UTF-8"),
-        () if reason.starts_with("expected value") => {
-            Some("a value is missing here: text in quotes, a number, true, false, null, [ or {")
+        Kind::ExpectedComma if rest.starts_with(|letter: char| letter.is_ascii_digit()) => {
+            ("invalid number", Some("write numbers as 1, -2.5 or 3e8"))
         }
-        () if reason.starts_with("expected ident") => {
-            Some("write text in double quotes; the only bare words are true, false and null")
+        Kind::ExpectedComma => ("expected a comma", Some("put a comma between the two, or close the bracket before")),
+        Kind::ExpectedColonAfterObjectKey if rest.is_empty() => ("expected a colon", too_early),
+        Kind::ExpectedColonAfterObjectKey => ("expected a colon", Some("put a colon between the key and its value")),
+        Kind::ExpectedObjectValue if rest.is_empty() => ("expected a value", too_early),
+        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => {
+            ("expected a key", Some("write every key in double quotes"))
         }
-        () if reason.starts_with("key must be") => Some("write every key in double quotes"),
-        () if reason.starts_with("expected `:`") => Some("put a colon between the key and its value"),
-        () if reason.starts_with("expected `,`") => Some("put a comma between the two, or close the bracket before"),
-        () if reason.starts_with("invalid escape") => Some("write a backslash as \\\\"),
-        () if reason.starts_with("invalid number") => Some("write numbers as 1, -2.5 or 3e8"),
-        () => None,
+        Kind::UnexpectedWord => {
+            ("a word without quotes", Some("write text in double quotes; the only bare words are true, false and null"))
+        }
+        Kind::UnexpectedToken if rest.starts_with(|letter: char| letter.is_alphabetic()) => {
+            ("a word without quotes", Some("write text in double quotes; the only bare words are true, false and null"))
+        }
+        Kind::BareDecimalPointNumbersNotAllowed
+        | Kind::HexadecimalNumbersNotAllowed
+        | Kind::NonFiniteNumbersNotAllowed
+        | Kind::UnaryPlusNumbersNotAllowed
+        | Kind::ExpectedDigit
+        | Kind::ExpectedDigitFollowingNegativeSign
+        | Kind::ExpectedPlusMinusOrDigitInNumberLiteral => ("invalid number", Some("write numbers as 1, -2.5 or 3e8")),
+        _ => ("expected a value", Some("a value is missing here: text in quotes, a number, true, false, null, [ or {")),
     }
 }

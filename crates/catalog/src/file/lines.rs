@@ -1,5 +1,7 @@
 //! Lines and columns of a text.
 
+use std::fmt;
+
 use ollm_store::Redactor;
 
 use crate::problem::Snippet;
@@ -10,6 +12,12 @@ pub(crate) struct Position {
     pub(crate) line: usize,
     /// In characters.
     pub(crate) column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {} column {}", self.line, self.column)
+    }
 }
 
 /// Longer lines are shown in part.
@@ -38,16 +46,6 @@ impl<'a> Lines<'a> {
             self.text.get(start..offset).map_or(0, |text| text.chars().count())
         };
         Position { line, column: before + 1 }
-    }
-
-    /// The position of the nth byte, counted from one, of a line.
-    pub(super) fn in_line(&self, line: usize, byte: usize) -> Position {
-        let text = self.line(line).unwrap_or_default();
-        let mut before = byte.saturating_sub(1).min(text.len());
-        while !text.is_char_boundary(before) {
-            before -= 1;
-        }
-        Position { line, column: text.get(..before).map_or(0, |text| text.chars().count()) + 1 }
     }
 
     /// The line a position is in, without secrets; of a long line the part around the position.
@@ -80,9 +78,6 @@ mod tests {
         assert_eq!(lines.position(2), Position { line: 2, column: 1 });
         assert_eq!(lines.position(8), Position { line: 2, column: 5 });
         assert_eq!(lines.position(99), Position { line: 3, column: 1 });
-        assert_eq!(lines.in_line(2, 7), Position { line: 2, column: 5 });
-        assert_eq!(lines.in_line(2, 99), Position { line: 2, column: 6 });
-        assert_eq!(lines.in_line(99, 4), Position { line: 99, column: 1 });
     }
 
     #[test]

@@ -1,44 +1,20 @@
-//! YAML: plain reading first, positions from a second one; both within bounds that no real configuration meets.
+//! YAML with the place of every value, within bounds that no real configuration meets.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Options, Spanned};
 
-use super::Broken;
 use super::lines::Position;
-use crate::node::{Node, Part, Spot};
+use super::{Broken, Mark, Parsed};
+use crate::node::Node;
 
 /// Far beyond any configuration; a bomb of aliases ends here.
 const MOST_NODES: usize = 20_000;
 
-pub(crate) fn parse(text: &str) -> Result<Node, Broken> {
-    serde_saphyr::from_str_with_options(text, options()).map_err(|error| broken(&error))
-}
-
-/// Follows each spot through a second reading, which knows the place of every value.
-pub(super) fn locate<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
-    let root: Option<Spanned<Tree>> = serde_saphyr::from_str_with_options(text, options()).ok();
-    spots.map(|spot| root.as_ref().and_then(|root| follow(root, spot)).unwrap_or_default()).collect()
-}
-
-/// The letters of each value that is no list and no map, also of one that an alias stands for.
-pub(super) fn letters<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> Vec<Option<String>> {
-    let root = serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options()).ok();
-    let written = |spot: &Spot| {
-        let find = |tree, step: &usize| -> Option<&Spanned<Tree>> {
-            let tree: &Spanned<Tree> = tree;
-            tree.value.0.get(*step).map(|(_, value)| value)
-        };
-        let (start, end) = bytes(spot.steps.iter().try_fold(root.as_ref()?, find)?.defined)?;
-        text.get(start..end).map(|letters| letters.trim().to_owned())
-    };
-    spots.map(written).collect()
-}
-
-fn bytes(location: Location) -> Option<(usize, usize)> {
-    let (start, length) = (location.span().byte_offset()?, location.span().byte_len()?);
-    Some((usize::try_from(start).ok()?, usize::try_from(start + length).ok()?))
+pub(super) fn parse(text: &str) -> Result<Parsed, Broken> {
+    let tree = serde_saphyr::from_str_with_options(text, options()).map_err(|error| broken(&error))?;
+    Ok(parsed(tree, None))
 }
 
 fn options() -> Options {
@@ -54,18 +30,16 @@ fn options() -> Options {
     }
 }
 
-fn follow(root: &Spanned<Tree>, spot: &Spot) -> Option<Position> {
-    let mut tree = root;
-    let mut at = root.referenced;
-    for step in &spot.steps {
-        let (key, value) = tree.value.0.get(*step)?;
-        at = match (spot.part, key) {
-            (Part::Key, Some(key)) => *key,
-            _ => value.referenced,
-        };
-        tree = value;
-    }
-    Some(position(at))
+/// A value and the place where it is shown; its letters are those of what an alias stands for.
+fn parsed(tree: Spanned<Tree>, key: Option<Location>) -> Parsed {
+    let Spanned { value: Tree { node, inside }, referenced, defined, .. } = tree;
+    let mark = Mark { key: key.map(position), value: position(referenced), letters: bytes(defined), inside };
+    Parsed { node, mark }
+}
+
+fn bytes(location: Location) -> Option<std::ops::Range<usize>> {
+    let (start, length) = (location.span().byte_offset()?, location.span().byte_len()?);
+    Some(usize::try_from(start).ok()?..usize::try_from(start + length).ok()?)
 }
 
 fn position(location: Location) -> Position {
@@ -93,18 +67,27 @@ fn broken(error: &serde_saphyr::Error) -> Broken {
     Broken { at: error.location().map(position), message: format!("it is not valid YAML: {reason}"), help }
 }
 
-/// The positions in a tree: those of keys, which lists do not have, and values.
-struct Tree(Vec<(Option<Location>, Spanned<Tree>)>);
+/// A value, and the places of what is in it.
+struct Tree {
+    node: Node,
+    inside: Vec<Mark>,
+}
 
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
-        deserializer.deserialize_any(Places)
+        deserializer.deserialize_any(Any)
     }
 }
 
-struct Places;
+struct Any;
 
-impl<'de> Visitor<'de> for Places {
+impl Any {
+    fn plain<E>(node: Node) -> Result<Tree, E> {
+        Ok(Tree { node, inside: Vec::new() })
+    }
+}
+
+impl<'de> Visitor<'de> for Any {
     type Value = Tree;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,62 +95,70 @@ impl<'de> Visitor<'de> for Places {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Tree, E> {
-        Ok(Tree(Vec::new()))
+        Any::plain(Node::Null)
     }
 
     fn visit_none<E: Error>(self) -> Result<Tree, E> {
-        Ok(Tree(Vec::new()))
+        Any::plain(Node::Null)
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
         Tree::deserialize(deserializer)
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Tree, E> {
+        Any::plain(Node::Bool(value))
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Tree, E> {
+        Any::plain(Node::Whole(value.into()))
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Tree, E> {
+        Any::plain(Node::Whole(value.into()))
     }
 
-    fn visit_i128<E: Error>(self, _: i128) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Tree, E> {
+        Any::plain(Node::Whole(value))
     }
 
-    fn visit_u128<E: Error>(self, _: u128) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Tree, E> {
+        Any::plain(Node::Whole(i128::try_from(value).unwrap_or(i128::MAX)))
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Tree, E> {
+        Any::plain(Node::Fraction(value))
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_str<E: Error>(self, value: &str) -> Result<Tree, E> {
+        Any::plain(Node::Text(value.to_owned()))
     }
 
-    fn visit_bytes<E: Error>(self, _: &[u8]) -> Result<Tree, E> {
-        self.visit_unit()
+    fn visit_string<E: Error>(self, value: String) -> Result<Tree, E> {
+        Any::plain(Node::Text(value))
+    }
+
+    fn visit_bytes<E: Error>(self, value: &[u8]) -> Result<Tree, E> {
+        Any::plain(Node::Text(String::from_utf8_lossy(value).into_owned()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
-        let mut list = Vec::new();
+        let (mut list, mut inside) = (Vec::new(), Vec::new());
         while let Some(item) = items.next_element()? {
-            list.push((None, item));
+            let Parsed { node, mark } = parsed(item, None);
+            list.push(node);
+            inside.push(mark);
         }
-        Ok(Tree(list))
+        Ok(Tree { node: Node::List(list), inside })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
-        let mut map = Vec::new();
+        let (mut map, mut inside) = (Vec::new(), Vec::new());
         while let Some((key, value)) = entries.next_entry::<Spanned<String>, _>()? {
-            map.push((Some(key.referenced), value));
+            let Parsed { node, mark } = parsed(value, Some(key.referenced));
+            map.push((key.value, node));
+            inside.push(mark);
         }
-        Ok(Tree(map))
+        Ok(Tree { node: Node::Map(map), inside })
     }
 }

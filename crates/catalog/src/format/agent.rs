@@ -3,6 +3,8 @@
 //!
 //! The file belongs to another tool: whatever it holds beside `hooks` is none of our business.
 
+use ollm_protocol::Code;
+
 use super::{EntryLocation, HookCollector, Untaken};
 use crate::entry::{self, not_loaded};
 use crate::file::Finding;
@@ -96,12 +98,17 @@ fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookC
         let beside = if posts { "an address" } else { "a line of shell" };
         let help = if key == "matcher" { "move it to the group" } else { "remove it" };
         let message = format!("`{key}` has no meaning beside {beside}");
-        intake.findings.push(not_loaded(&value, &message, Some(help.to_owned())));
+        intake.findings.push(not_loaded(Code::WrongValue, &value, &message, Some(help.to_owned())));
         return Err(Untaken::default());
     }
     if posts && is_set(&"url").is_none() {
         let help = "add \"url\": the address that the event is posted to";
-        intake.findings.push(not_loaded(entry, "a hook of type \"http\" needs `url`", Some(help.to_owned())));
+        intake.findings.push(not_loaded(
+            Code::MissingKey,
+            entry,
+            "a hook of type \"http\" needs `url`",
+            Some(help.to_owned()),
+        ));
         return Err(Untaken::default());
     }
     draft.spec.matcher = matcher;
@@ -111,7 +118,7 @@ fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookC
 }
 
 fn wrong(at: &Cursor<'_>, message: String) -> Finding {
-    Finding {
+    Finding { code: Code::WrongForm,
         severity: Severity::Error,
         spot: Some(at.spot(Part::Value)),
         value: Some(at.node.shown()),

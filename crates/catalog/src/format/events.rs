@@ -1,5 +1,7 @@
 //! Hook files in the form `{"hooks": {EVENT: [ENTRY, …]}}`, also without the wrapper.
 
+use ollm_protocol::Code;
+
 use super::{EntryLocation, Form, HookCollector, Untaken};
 use crate::entry;
 use crate::file::Finding;
@@ -63,6 +65,7 @@ fn try_entry(at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<()
 
 fn not_events(at: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     intake.findings.push(Finding {
+        code: Code::WrongForm,
         severity: Severity::Error,
         spot: Some(at.spot(Part::Value)),
         value: Some(at.node.shown()),

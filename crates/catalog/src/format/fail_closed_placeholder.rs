@@ -37,9 +37,7 @@ impl HookCollector<'_> {
             }
         }
         self.ids.taken.insert(hook.spec.own_id().to_owned(), None);
-        if let Some(spots) = &mut self.spots {
-            spots.push(at.entry.spot(Part::Value));
-        }
+        self.spots.push(at.entry.spot(Part::Value));
         self.hooks.push(hook);
     }
 

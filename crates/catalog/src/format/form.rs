@@ -1,6 +1,6 @@
 //! Which form a file is written in, told by its keys.
 
-use ollm_protocol::{dialect, nearest};
+use ollm_protocol::{Code, dialect, nearest};
 
 use crate::entry::canonical;
 use crate::file::Finding;
@@ -94,6 +94,7 @@ pub(super) fn strange(root: &Cursor<'_>) -> Finding {
         node => (Form::Events, format!("a hook file must be a map, not {}", node.kind())),
     };
     Finding {
+        code: Code::WrongForm,
         severity: Severity::Error,
         spot: Some(root.spot(Part::Value)),
         value: Some(root.node.shown()),

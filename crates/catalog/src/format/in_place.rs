@@ -1,8 +1,8 @@
 //! Files of other agents, read where they are: each hook is taken in as the entry of ours that it means.
 
-use ollm_protocol::Layer;
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;
+use ollm_protocol::{Code, Layer};
 use serde_json::Value;
 
 use super::{Context, HookCollector, events};
@@ -24,10 +24,24 @@ pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut
     }
     let understood = written::each(root, agent, &file, &mut |at, found| match found {
         Ok(hook) => take_hook(hook, at, intake),
-        Err(why) => intake.findings.push(finding(Severity::Warning, at, format!("the hook {why}; it is left out"))),
+        Err(why) => intake.findings.push(Finding::at(
+            Code::NotLoaded,
+            Severity::Warning,
+            at,
+            Part::Value,
+            format!("the hook {why}; it is left out"),
+            None,
+        )),
     });
     if let Err(why) = understood {
-        intake.findings.push(finding(Severity::Error, root, format!("{why}; none of its hooks is loaded")));
+        intake.findings.push(Finding::at(
+            Code::WrongForm,
+            Severity::Error,
+            root,
+            Part::Value,
+            format!("{why}; none of its hooks is loaded"),
+            None,
+        ));
     }
 }
 
@@ -36,14 +50,8 @@ fn take_hook(WrittenHook { event, entry }: WrittenHook, at: &Cursor<'_>, intake:
     let (hooks, findings) = (intake.hooks.len(), intake.findings.len());
     events::take_entry(&event, &Cursor::root(&node), intake);
     // Everything about it is told of the place where it stands.
-    let spots = intake.spots.iter_mut().flat_map(|spots| spots.iter_mut().skip(hooks));
-    spots.for_each(|spot| *spot = at.spot(Part::Value));
+    intake.spots.iter_mut().skip(hooks).for_each(|spot| *spot = at.spot(Part::Value));
     for finding in intake.findings.iter_mut().skip(findings) {
         finding.spot = Some(at.spot(Part::Value));
     }
-}
-
-fn finding(severity: Severity, at: &Cursor<'_>, message: String) -> Finding {
-    let (spot, value) = (Some(at.spot(Part::Value)), Some(at.node.shown()));
-    Finding { severity, spot, value, message, help: None, remedy: None }
 }

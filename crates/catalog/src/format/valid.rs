@@ -1,6 +1,6 @@
 //! From a declared hook to a valid one, the shell text in it included: a mistake in it is told when it is loaded.
 
-use ollm_protocol::{Hook, HookError, HookSpec, Needs, Placeholder, Rules, placeholders};
+use ollm_protocol::{Code, Hook, HookError, HookSpec, Needs, Placeholder, Rules, placeholders};
 use ollm_shell::template::{Hole, PlaceError, check_words, place};
 
 /// Why a declared hook is not valid.
@@ -14,6 +14,17 @@ pub(super) enum Invalid {
 }
 
 impl Invalid {
+    /// What kind of problem it is.
+    pub(super) fn code(&self) -> Code {
+        match self {
+            Invalid::Hook(HookError::Event(_)) => Code::UnknownEvent,
+            Invalid::Hook(HookError::NoCommand) => Code::MissingKey,
+            Invalid::Hook(HookError::Metacharacters(_) | HookError::Arguments(_) | HookError::NotAllowed { .. })
+            | Invalid::Place(_) => Code::UnsafePath,
+            Invalid::Hook(_) => Code::WrongValue,
+        }
+    }
+
     /// The key of the hook entry that is at fault.
     pub(super) fn field(&self) -> &'static str {
         match self {

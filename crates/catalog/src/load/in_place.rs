@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::dialect::{AgentDialect, agent_named};
 
+use ollm_protocol::Code;
+
 use super::{FileForm, Incoming, Loading, Owner};
 use crate::config::HookSettings;
 use crate::connection::{WrittenFile, written_by_user, written_in_project};
@@ -39,7 +41,7 @@ impl Loading {
         if let Some((name, folder)) = moved.filter(|(_, folder)| inside(folder)) {
             // A project that could name that folder could have its hooks taken for the user's.
             let message = format!("{name} leads into the project; the hooks there are not taken for yours");
-            return self.problems.push(whole_file(Severity::Warning, Path::new(&folder), message));
+            return self.problems.push(whole_file(Code::Ignored, Severity::Warning, Path::new(&folder), message));
         }
         self.in_place(written_by_user(agent, places.user_home.as_deref(), env), agent, owner);
     }

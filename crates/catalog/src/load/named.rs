@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ollm_protocol::{Hook, Layer, Rules, Source};
+use ollm_protocol::{Code, Hook, Layer, Rules, Source};
 
-use super::{FileForm, Ids, Incoming, Loading, Looked, Owner, Positions};
+use super::{FileForm, Ids, Incoming, Loading, Looked, Owner};
 use crate::file::{Syntax, whole_file};
 use crate::problem::{Problem, Severity};
 
@@ -13,7 +13,6 @@ use crate::problem::{Problem, Severity};
 /// Everything is read with its place. Whoever runs such hooks must have been told to by a person.
 pub fn load_named(path: &Path, rules: Rules) -> (Vec<Hook>, Vec<Problem>) {
     let mut loading = Loading {
-        positions: Positions::Always,
         seen: Vec::new(),
         ids: Ids::default(),
         hooks: Vec::new(),
@@ -34,7 +33,7 @@ pub fn load_named(path: &Path, rules: Rules) -> (Vec<Hook>, Vec<Problem>) {
         loading.file(&Incoming { path, label: &label, folder, group: None, syntax, form }, &owner)
     };
     if !is_there {
-        loading.problems.push(whole_file(Severity::Error, path, "it does not exist".to_owned()));
+        loading.problems.push(whole_file(Code::UnreadableFile, Severity::Error, path, "it does not exist".to_owned()));
     }
     (loading.hooks, loading.problems)
 }

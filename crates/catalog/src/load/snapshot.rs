@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{DefaultBox, EventKind, Hook, HookSpec, Layer, Matcher, Rules, Subject};
+use ollm_protocol::{DefaultBox, EventKind, Hook, HookSpec, Layer, Rules};
 use ollm_store::raw::{open_own, write_unsynced};
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, pread};
@@ -179,7 +179,7 @@ impl Snapshot {
             return None;
         }
         let mut found = Vec::new();
-        for section in self.head.sections.iter().filter(|section| section.fits(moment)) {
+        for section in self.head.sections.iter().filter(|section| moment.may_fit(&section.event, &section.matcher)) {
             let bytes = read_at(&self.file, section.start, section.length)?;
             if sum_of(&bytes) != section.sum {
                 return None;
@@ -195,19 +195,6 @@ impl Snapshot {
             Hook::new(spec, rules).ok().map(|hook| Hook { off, ..hook })
         };
         found.into_iter().map(hook).collect()
-    }
-}
-
-impl Section {
-    /// Whether its hooks may be for this moment; what only an expression can tell may.
-    fn fits(&self, moment: &Moment) -> bool {
-        let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
-        // Whether it fits an event that does not say what it is about, nobody can tell.
-        let unsaid = moment.subject.is_none() && moment.kind.subject_field().is_some();
-        self.event == moment.kind.name()
-            && (unsaid
-                || self.matcher.starts_with("re:")
-                || Matcher::parse(&self.matcher).map_or(true, |matcher| matcher.matches(subject)))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ollm_protocol::Oauth;
+use ollm_protocol::{Code, Oauth};
 
 use super::{Address, Pairs, ServerSpec};
 use crate::problem::{Problem, Severity};
@@ -106,6 +106,7 @@ impl Filling<'_> {
     fn missing(&mut self, name: &str, field: &str) {
         let origin = &self.server.origin;
         self.warnings.push(Problem {
+            code: Code::InvalidVariable,
             severity: Severity::Warning,
             file: origin.file.clone(),
             line: origin.line,

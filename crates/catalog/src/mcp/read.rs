@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ollm_protocol::hook::holds_shell_characters;
-use ollm_protocol::{Origin, Source, nearest};
+use ollm_protocol::{Code, Origin, Source, nearest};
 use ollm_store::escape_for_people;
 
 use super::expand::foreign;
@@ -39,7 +39,8 @@ pub(crate) fn read(
     let mut read: (Vec<ServerSpec>, Vec<Spot>) = Default::default();
     if !matches!(servers.node, Node::Map(_) | Node::Null) {
         let message = format!("servers must be a map from names to declarations, not {}", servers.node.kind());
-        findings.push(finding(Severity::Error, servers, Part::Value, message, None));
+        let found = Finding::at(Code::WrongForm, Severity::Error, servers, Part::Value, message, None);
+        findings.push(discreet(found, servers));
     }
     for (name, at) in servers.entries() {
         let mut reader = Reader { context, findings, sound: true };
@@ -61,11 +62,11 @@ pub(crate) fn is_sound(name: &str, at: &Cursor<'_>, source: Source, findings: &m
     reader.server(name, at).is_some() && reader.sound
 }
 
-fn finding(severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) -> Finding {
-    // Below these keys stand secrets as often as not.
-    let secret = at.spot(part).field.split('.').any(is_secret);
-    let value = (!secret).then(|| shown(at));
-    Finding { severity, spot: Some(at.spot(part)), value, message, help, remedy: None }
+/// A finding without the value where that may be a secret, which it is below some keys as often as not.
+fn discreet(finding: Finding, at: &Cursor<'_>) -> Finding {
+    let is_below = |spot: &Spot| spot.field.split('.').any(is_secret);
+    let value = (!finding.spot.as_ref().is_some_and(is_below)).then(|| shown(at));
+    Finding { value, ..finding }
 }
 
 /// A value without what a declaration keeps secret.
@@ -157,7 +158,13 @@ impl Reader<'_> {
             let name: String = id.chars().map(letter).collect();
             let field = at.spot(Part::Value).field;
             let message = format!("`{field}` holds ${{{inside}}}, which only another program can fill in; it is empty");
-            self.warn(at, Part::Value, message, Some(format!("write ${{{name}}} and set the variable {name}")));
+            self.warn(
+                Code::WrongValue,
+                at,
+                Part::Value,
+                message,
+                Some(format!("write ${{{name}}} and set the variable {name}")),
+            );
         }
     }
 
@@ -172,7 +179,7 @@ impl Reader<'_> {
             }
             _ => format!("`{key}` is ignored: a project cannot vouch for itself"),
         };
-        self.warn(at, Part::Key, message, Some("remove it".to_owned()));
+        self.warn(Code::Ignored, at, Part::Key, message, Some("remove it".to_owned()));
     }
 
     /// What the keys make together.
@@ -261,16 +268,18 @@ impl Reader<'_> {
 
     fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &'static [ServerKey]) {
         let help = nearest(key, ServerKey::names(known)).map(|near| format!("did you mean `{near}`?"));
-        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
+        self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 
     fn refuse(&mut self, at: &Cursor<'_>, part: Part, message: &str, help: Option<String>) {
         self.sound = false;
         let message = format!("{message}; the server is not loaded");
-        self.findings.push(finding(Severity::Error, at, part, message, help));
+        let found = Finding::at(Code::WrongValue, Severity::Error, at, part, message, help);
+        self.findings.push(discreet(found, at));
     }
 
-    fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
-        self.findings.push(finding(Severity::Warning, at, part, message, help));
+    fn warn(&mut self, code: Code, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+        let found = Finding::at(code, Severity::Warning, at, part, message, help);
+        self.findings.push(discreet(found, at));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ollm_catalog::{Positions, Severity};
+use ollm_catalog::Severity;
 use ollm_protocol::hook::action::ShellSpec;
 use ollm_protocol::{ActionSpec, Basis, Layer, Source};
 
@@ -144,8 +144,7 @@ fn a_hook_of_a_settings_file_has_its_own_timeout_folder_and_environment() {
 
 #[test]
 fn positions_are_there_when_asked_for() {
-    let mut world = World::new();
-    world.positions = Positions::Always;
+    let world = World::new();
     let text = "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [\n  {\"command\": \"a\"},\n  {\"command\": \"b\"}]}]}}";
     world.write("home/.config/agent/settings.json", text);
     world.write("home/.ollm/hooks/a.json", "{\n\t\"before_tool\": [ {\"command\": \"/bin/true\"} ]}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ollm_catalog::{Config, HookSettings, Positions, Problem, Setting, Severity};
+use ollm_catalog::{Config, HookSettings, Problem, Setting, Severity};
 use ollm_protocol::Basis;
 use ollm_protocol::RateLimit;
 
@@ -29,7 +29,7 @@ fn the_documented_configuration_loads_without_a_problem() {
     world.write(USER, text);
     world.write(PROJECT, text);
     let expected = HookSettings {
-        enabled_from: "~/.ollm/config.yaml".to_owned(),
+        enabled_from: "~/.ollm/config.yaml:2:12".to_owned(),
         timeout: Some(Duration::from_secs(30)),
         ..HookSettings::default()
     };
@@ -76,7 +76,7 @@ fn an_empty_variable_is_not_set_and_a_senseless_one_is_ignored_with_a_warning() 
     assert_eq!(problem.severity, Severity::Warning);
     assert_eq!(
         problem.to_string(),
-        "OLLM_HOOKS_TIMEOUT: the variable must be a positive number of milliseconds, or text with a unit such as \"5s\"; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT"
+        "OLLM_HOOKS_TIMEOUT: the variable must be a positive number of milliseconds, or text with a unit such as \"5s\"; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT [C012]"
     );
     assert_eq!(problem.value.as_deref(), Some("\"soon\""));
 }
@@ -222,8 +222,7 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
 
 #[test]
 fn positions_of_settings_are_there_when_asked_for() {
-    let mut world = World::new();
-    world.positions = Positions::Always;
+    let world = World::new();
     world.write(USER, "hooks:\n  enabled: true\n");
     assert_eq!(settings(&world).enabled_from, "~/.ollm/config.yaml:2:12");
 }
@@ -351,7 +350,6 @@ fn a_newer_version_is_refused_by_name() {
 #[test]
 fn every_part_gets_its_settings_in_its_own_types() {
     let mut world = World::new();
-    world.positions = Positions::Always;
     world.places.home = world.path("home/moved");
     world.write("home/moved/config.yaml", "hooks: {rateLimit: {perMinute: 5, cooldownMs: 2s}, http: {allow: [localhost:8080, 10.0.0.0/8]}}\nextensions: {directories: [~/.ollm/extensions, ~/more, .ollm/extensions, /abs], settings: {git: {repo: a/b}}}\nmcp: {connectionTimeout: 1s, servers: {git: {command: npx, timeout: \"5000\", own: {x: 1}}}}\nmodel: {name: x, temperature: 1, own: [1]}\ntrace: {enabled: off, maxSize: 1MiB}\nlog: {level: error}\n");
     world.write(PROJECT, "mcp: {servers: {docs: {url: \"http://127.0.0.1:1\"}}}\n");
@@ -422,27 +420,6 @@ fn a_server_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_setting_that_this_version_cannot_honour_is_never_silent() {
-    let samples = [
-        ("hooks.pins", "[\"sha256:0000000000000000000000000000000000000000000000000000000000000000\"]"),
-        ("hooks.signatureKeys", "[RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3]"),
-    ];
-    let unhonoured: Vec<&str> =
-        ollm_catalog::KEYS.iter().filter(|key| key.unhonoured.is_some()).map(|key| key.path).collect();
-    for path in unhonoured {
-        let (_, sample) = samples.iter().find(|(known, _)| *known == path).unwrap();
-        let world = World::new();
-        world.write(USER, format!("hooks:\n  {}: {sample}\n", path.trim_start_matches("hooks.")));
-        let (_, problems) = world.load();
-        assert!(matches!(problems.as_slice(), [one] if one.severity == Severity::Error), "{problems:?}");
-        assert!(problems[0].message.contains("has no effect"), "{problems:?}");
-        // What says nothing promises nothing.
-        world.write(USER, format!("hooks:\n  {}: []\n", path.trim_start_matches("hooks.")));
-        assert_eq!(world.load().1, []);
-    }
-}
-
-#[test]
 fn trust_in_all_projects_does_not_reach_into_a_repository_within_one() {
     let world = World::new();
     world.write(USER, "hooks: {trustWorkspace: true}\n");
@@ -451,6 +428,6 @@ fn trust_in_all_projects_does_not_reach_into_a_repository_within_one() {
     std::fs::create_dir_all(world.path("project/.git")).unwrap();
     std::fs::create_dir_all(world.path("project/clone/.git")).unwrap();
     let inner = world.places.standing_in(&world.path("project/clone"));
-    let (catalog, _) = ollm_catalog::load(&inner, &|_| None, &ollm_catalog::Overrides::default(), Positions::OnDemand);
+    let (catalog, _) = ollm_catalog::load(&inner, &|_| None, &ollm_catalog::Overrides::default());
     assert_eq!(catalog.settings.untrusted_projects, [world.path("project/clone")]);
 }

@@ -339,7 +339,7 @@ fn older_names_are_read_with_a_notice_and_migrated_with_a_copy() {
     assert_eq!(
         problems[0].to_string(),
         format!(
-            "{}:2:1: `hooksEnabled` is an older name of `hooks.enabled` and is read as that (hooksEnabled = false); write today's name",
+            "{}:2:1: `hooksEnabled` is an older name of `hooks.enabled` and is read as that (hooksEnabled = false); write today's name [C010]",
             file.display()
         )
     );

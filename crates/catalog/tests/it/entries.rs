@@ -49,7 +49,7 @@ fn every_key_reaches_the_hook() {
     assert_eq!(spec.limits, limits);
     assert_eq!((spec.source, spec.layer), (Source::User, Layer::User));
     assert_eq!(spec.origin.file, world.path("home/.ollm/hooks/a.json"));
-    assert_eq!((spec.origin.line, spec.origin.column), (0, 0));
+    assert_eq!((spec.origin.line, spec.origin.column), (1, 28));
 }
 
 #[test]

@@ -327,13 +327,13 @@ fn a_manifest_that_is_no_json_says_what_would_be_right() {
     for (text, place, help) in [
         ("", "manifest.json:1:1: it is empty", "write one first"),
         (" \n", "manifest.json:1:1: it is empty", "write one first"),
-        ("nonsense", "manifest.json:1:2: ", "the only bare words are true, false and null"),
-        ("{\"name\": \"a\"\n \"version\": 1}", "manifest.json:2:2: ", "put a comma between the two"),
+        ("nonsense", "manifest.json:1:1: ", "the only bare words are true, false and null"),
+        ("{\"name\": \"a\"\n \"version\": 1}", "manifest.json:1:13: ", "put a comma between the two"),
         ("{name: 1}", "manifest.json:1:2: ", "write every key in double quotes"),
         ("{\"name\" \"a\"}", "manifest.json:1:9: ", "put a colon between the key and its value"),
-        ("{\"name\": \"C:\\x\"}", "manifest.json:1:14: ", "write a backslash as \\\\"),
+        ("{\"name\": \"C:\\x\"}", "manifest.json:1:13: ", "write a backslash as \\\\"),
         ("{\"name\": 01}", "manifest.json:1:11: ", "write numbers as 1, -2.5 or 3e8"),
-        ("{\"name\": \"a\",}", "manifest.json:1:14: ", "remove the comma before the closing bracket"),
+        ("{\"name\": \"a\",}", "manifest.json:1:13: ", "remove the comma before the closing bracket"),
     ] {
         let world = World::new();
         world.write("home/.ollm/extensions/a/manifest.json", text);
@@ -355,11 +355,13 @@ fn e12_a_missing_required_setting_names_the_command_that_mends_it() {
     let place = world.places.home.join("extensions/a/manifest.json").display().to_string();
     let said = |column, index, name| {
         let field = format!("settings[{index}].name = \"{name}\"");
-        format!("{place}:1:{column}: setting `{name}` is required and not set ({field}); `mine set a {name}` sets it")
+        format!(
+            "{place}:1:{column}: setting `{name}` is required and not set ({field}); `mine set a {name}` sets it [C005]"
+        )
     };
     let both = format!(
         "{place}:1:71: settings `token`, `mode` are required and not set (settings[0].name = \"token\"); set them: \
-         `mine set a token`, `mine set a mode`"
+         `mine set a token`, `mine set a mode` [C005]"
     );
     assert_eq!(error(&extensions, "a"), both);
     world.env.insert("MY_TOKEN".into(), "t0p".into());
@@ -385,7 +387,7 @@ fn a_variable_wins_over_what_was_set_and_that_over_the_default() {
     };
     assert_eq!(level(&world), (json!(1), Origin::Default));
     let file = world.write("home/.ollm/config.yaml", "extensions:\n  settings:\n    my-ext:\n      apiLevel: 2\n");
-    assert_eq!(level(&world), (json!(2), Origin::File { layer: Layer::User, file, line: 0, column: 0 }));
+    assert_eq!(level(&world), (json!(2), Origin::File { layer: Layer::User, file, line: 4, column: 17 }));
     world.env.insert("LEVEL".into(), "3".into());
     assert_eq!(level(&world), (json!(3), Origin::Variable("LEVEL".into())));
     world.secret("my-ext", "token", "t0p-s3cret");

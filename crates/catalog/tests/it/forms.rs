@@ -241,7 +241,7 @@ fn the_trusted_folder_of_a_project_is_a_group_and_that_of_the_user_is_not() {
 #[test]
 fn scripts_that_nothing_declares_are_found_when_positions_are() {
     use std::os::unix::fs::PermissionsExt;
-    let mut world = World::new();
+    let world = World::new();
     world.entry(r#"{"command": "sh", "args": ["used.sh"], "inputs": ["lib.py"]}, {"command": "node", "args": ["used.js"], "timeout": "soon"}"#);
     let folder = "home/.ollm/hooks";
     for name in ["used.sh", "lib.py", "used.js", "notes.txt", ".hidden.sh", "rules.json5"] {
@@ -251,8 +251,6 @@ fn scripts_that_nothing_declares_are_found_when_positions_are() {
     let many = world.write(&format!("{folder}/many.py"), "before_model after_model");
     let program = world.write("project/.ollm/hooks/trusted/program", "");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(world.load().0.undeclared, []);
-    world.positions = ollm_catalog::Positions::Always;
     let found: Vec<_> = world.load().0.undeclared.into_iter().map(|script| (script.path, script.event)).collect();
     assert_eq!(found, [(log, Some("before_model")), (many, None), (program, None)]);
 }

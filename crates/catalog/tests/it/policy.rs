@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use ollm_catalog::{Config, Edit, EditError, PolicyFile, Positions, Problem, Severity, change_config, configuration};
+use ollm_catalog::{Config, Edit, EditError, PolicyFile, Problem, Severity, change_config, configuration};
 use ollm_protocol::Layer;
 use ollm_store::current_uid;
 use serde_json::{Value, json};
@@ -20,13 +20,12 @@ fn machine(policy: &str) -> World {
     let mut world = World::new();
     let path = world.write(POLICY, policy);
     world.places.policy = Some(PolicyFile { path, owner: current_uid() });
-    world.positions = Positions::Always;
     world
 }
 
 fn read(world: &World) -> (Config, Vec<Problem>) {
     let env = |name: &str| world.env.get(name).cloned();
-    configuration(&world.places, &env, &world.overrides, world.positions)
+    configuration(&world.places, &env, &world.overrides)
 }
 
 /// The value of a setting, and whose word it is.

@@ -1,7 +1,7 @@
 //! No bytes whatever make loading panic, hang, or lose the file beside them.
 
 use ollm_catalog::edit::{self, EditError};
-use ollm_catalog::{Form, Positions, Severity, Syntax};
+use ollm_catalog::{Form, Severity, Syntax};
 use proptest::prelude::*;
 
 use crate::world::World;
@@ -54,9 +54,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_bytes_make_loading_panic(hooks in content(HOOKS), settings in content(HOOKS), config in content(CONFIG), always: bool) {
-        let mut world = World::new();
-        world.positions = if always { Positions::Always } else { Positions::OnDemand };
+    fn no_bytes_make_loading_panic(hooks in content(HOOKS), settings in content(HOOKS), config in content(CONFIG)) {
+        let world = World::new();
         world.write("home/.ollm/hooks/a.json", &hooks);
         world.write("project/.ollm/hooks/a.json", &hooks);
         world.write("home/.config/agent/settings.json", &settings);
@@ -76,9 +75,8 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_of_any_form_make_loading_panic(yaml in content(YAML), when in content(WHEN), script: Vec<u8>, always: bool) {
-        let mut world = World::new();
-        world.positions = if always { Positions::Always } else { Positions::OnDemand };
+    fn no_bytes_of_any_form_make_loading_panic(yaml in content(YAML), when in content(WHEN), script: Vec<u8>) {
+        let world = World::new();
         for folder in ["home/.ollm/hooks", "project/.ollm/hooks", "project/.ollm/hooks/trusted"] {
             world.write(&format!("{folder}/a.yaml"), &yaml);
             world.write(&format!("{folder}/b.kiro.hook"), &when);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Catalog, Moment, PolicyFile, Positions, Problem, Snapshots, load, load_for};
+use ollm_catalog::{Catalog, Moment, PolicyFile, Problem, Snapshots, load, load_for};
 use ollm_protocol::{EventKind, Hook, Subject};
 use ollm_store::current_uid;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 fn everything(world: &World) -> (Catalog, Vec<Problem>) {
-    load(&world.places, &|name| world.env.get(name).cloned(), &world.overrides, Positions::OnDemand)
+    load(&world.places, &|name| world.env.get(name).cloned(), &world.overrides)
 }
 
 /// Loads for one event at this time; what was left alone until two seconds before it is kept.
@@ -115,7 +115,21 @@ const FILES: &[&str] = &[
     "home/.config/agent/settings.json",
     "project/.ollm/hooks/z.json",
     "project/.config/agent/settings.json",
+    "home/.ollm/hooks/w.yaml",
+    "project/.ollm/hooks/v.yml",
 ];
+
+/// What can be given other rights.
+const PLACES: &[&str] = &[
+    "home/.ollm/hooks/x.json",
+    "project/.ollm/hooks/z.json",
+    "home/.ollm/hooks",
+    "home/.ollm/hooks/trusted",
+    "project/.ollm",
+    "home/.ollm/config.yaml",
+];
+
+const MODES: &[u32] = &[0o600, 0o644, 0o666, 0o000, 0o700, 0o755, 0o777];
 
 fn hook_file() -> impl Strategy<Value = String> {
     prop::collection::vec(entry(), 0..6).prop_map(|entries| {
@@ -134,7 +148,7 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (file(), hook_file()).prop_map(|(file, text)| Change::Replace(file, text)),
         1 => file().prop_map(Change::Remove),
         1 => (file(), file()).prop_map(|(from, to)| Change::Rename(from, to)),
-        1 => (file(), prop::sample::select(vec![0o600, 0o644])).prop_map(|(file, mode)| Change::Mode(file, mode)),
+        2 => (prop::sample::select(PLACES), prop::sample::select(MODES)).prop_map(|(place, mode)| Change::Mode(place, mode)),
         1 => any::<bool>().prop_map(Change::Script),
         1 => (1..9_u32).prop_map(Change::Timeout),
         6 => moment().prop_map(Change::Event),
@@ -152,7 +166,12 @@ fn happen(world: &World, change: Change) {
         }
         Change::Remove(file) => drop(fs::remove_file(path(file))),
         Change::Rename(from, to) => drop(fs::rename(path(from), path(to))),
-        Change::Mode(file, mode) => drop(fs::set_permissions(path(file), Permissions::from_mode(mode))),
+        Change::Mode(place, mode) => {
+            // What this test itself still has to change stays writable.
+            let path = path(place);
+            let mode = if path.is_dir() { mode | 0o700 } else { mode | 0o200 };
+            drop(fs::set_permissions(path, Permissions::from_mode(mode)));
+        }
         // What a command names is a file of the hook or a word, depending on whether it is there.
         Change::Script(true) => drop(world.write("home/.ollm/hooks/7", "exit 0")),
         Change::Script(false) => drop(fs::remove_file(path("home/.ollm/hooks/7"))),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Extensions, Index, Overrides, Places, Positions, Problem, Surroundings, configuration,
-    extensions, load, named_extensions, reload_extensions,
+    Catalog, Changes, Extensions, Index, Moment, Overrides, Places, Problem, Surroundings, configuration, extensions,
+    extensions_for, load, named_extensions, reload_extensions,
 };
 use ollm_protocol::{Commands, Hook, Remedy};
 use ollm_store::{Secrets, Switch, Switches, keep_secret, set_switches};
@@ -19,7 +19,6 @@ pub(crate) struct World {
     pub(crate) places: Places,
     pub(crate) env: HashMap<String, String>,
     pub(crate) overrides: Overrides,
-    pub(crate) positions: Positions,
     pub(crate) now: SystemTime,
 }
 
@@ -38,8 +37,7 @@ impl World {
             ..Places::default()
         };
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
-        let positions = Positions::OnDemand;
-        World { root, places, env: HashMap::new(), overrides: Overrides::default(), positions, now }
+        World { root, places, env: HashMap::new(), overrides: Overrides::default(), now }
     }
 
     pub(crate) fn base(&self) -> PathBuf {
@@ -79,9 +77,14 @@ impl World {
         self.look(|surroundings| named_extensions(names, index, surroundings).0)
     }
 
+    /// Those that count at one moment, where an index may be at hand.
+    pub(crate) fn extensions_for(&self, moment: &Moment, index: &Path) -> (Extensions, Vec<Problem>) {
+        self.look(|surroundings| extensions_for(moment, index, surroundings))
+    }
+
     fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let env = |name: &str| self.env.get(name).cloned();
-        let (config, _) = configuration(&self.places, &env, &self.overrides, self.positions);
+        let (config, _) = configuration(&self.places, &env, &self.overrides);
         let (switches, _) = Switches::load(&self.places.home.join("state/switches.json"));
         let (secrets, _) = Secrets::load(&self.places.secrets(), None);
         look(&Surroundings {
@@ -91,7 +94,6 @@ impl World {
             switches: &switches,
             secrets: &secrets,
             now: self.now,
-            positions: self.positions,
             approved: None,
             vouched: None,
             commands: Commands::new(command),
@@ -115,7 +117,7 @@ impl World {
     }
 
     pub(crate) fn load(&self) -> (Catalog, Vec<Problem>) {
-        load(&self.places, &|name| self.env.get(name).cloned(), &self.overrides, self.positions)
+        load(&self.places, &|name| self.env.get(name).cloned(), &self.overrides)
     }
 
     /// The hooks of a world in which all is well.

@@ -19,6 +19,8 @@ const CPU: Duration = Duration::from_micros(500);
 /// The most that memory may have grown after a thousand turns.
 const GROWTH: f64 = 1.25;
 const TALKS: usize = 40;
+/// How much longer than `curl` we may take to show the first words.
+const FIRST: f64 = 1.1;
 
 /// The turns of a chat after which it is looked at.
 const LOOKS: [usize; 4] = [1, 100, 900, 1000];
@@ -119,11 +121,17 @@ fn start(home: &Path, args: &[&str]) -> Child {
 fn first_words(lab: &Lab) {
     let home = lab.root.join("agent-words");
     fs::create_dir_all(&home).unwrap();
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    let (mut ours, mut bare, mut since_asked, mut curl) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TALKS {
-        bare.push(first(|url| read_bare(&url)));
-        ours.push(first(|url| read_by_run(&home, &url)));
+        bare.push(first(|url| read_bare(&url)).since_written);
+        let our = first(|url| read_by_run(&home, &url));
+        ours.push(our.since_written);
+        since_asked.push(our.since_asked);
+        curl.push(first(|url| read_by_curl(&url)).since_asked);
     }
+    let ratio = median(&mut since_asked).as_secs_f64() / median(&mut curl).as_secs_f64();
+    let mark = if ratio <= FIRST { " " } else { "!" };
+    println!("{:<56} {ratio:>10.3} {FIRST:>10.2} {mark}", "first words after the question, ours / curl");
     let (ours, bare) = (median(&mut ours), median(&mut bare));
     println!(
         "{:<56} {:>7} µs {:>10}   (a bare reader of the socket: {} µs)",
@@ -134,16 +142,27 @@ fn first_words(lab: &Lab) {
     );
 }
 
-/// How long the first words take from a server's write to a reader, which says when it has seen them.
-fn first(read: impl FnOnce(String) -> Instant) -> Duration {
+/// How long the first words take to be seen.
+struct FirstWords {
+    /// Since the server had read the question; it thinks for twenty milliseconds.
+    since_asked: Duration,
+    /// Since it wrote them.
+    since_written: Duration,
+}
+
+/// How long the first words take from a server to a reader, which says when it has seen them.
+fn first(read: impl FnOnce(String) -> Instant) -> FirstWords {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let (sender, sent) = channel();
     let server = thread::spawn(move || serve(&listener, &sender));
     let seen = read(url);
-    let took = seen.saturating_duration_since(sent.recv().unwrap());
+    let (asked, written) = (sent.recv().unwrap(), sent.recv().unwrap());
     server.join().unwrap();
-    took
+    FirstWords {
+        since_asked: seen.saturating_duration_since(asked),
+        since_written: seen.saturating_duration_since(written),
+    }
 }
 
 const NOT_FOUND: &str = "HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\n{}";
@@ -161,6 +180,7 @@ fn serve(listener: &TcpListener, sender: &Sender<Instant>) {
                 stream.write_all(NOT_FOUND.as_bytes()).unwrap();
                 continue;
             }
+            sender.send(Instant::now()).unwrap();
             stream.write_all(HEAD.as_bytes()).unwrap();
             // The reader has the head and waits.
             thread::sleep(Duration::from_millis(20));
@@ -237,6 +257,18 @@ fn read_bare(url: &str) -> Instant {
     }
     let now = Instant::now();
     stream.read_to_end(&mut Vec::new()).unwrap();
+    now
+}
+
+fn read_by_curl(url: &str) -> Instant {
+    let mut command = Command::new("curl");
+    command.args(["-sN", "-d", "{}", &format!("{url}/chat/completions")]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("`curl` is needed");
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0; 5]).unwrap();
+    let now = Instant::now();
+    output.read_to_end(&mut Vec::new()).unwrap();
+    child.wait().unwrap();
     now
 }
 

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_catalog::{
-    Extensions, Overrides, Places, Positions, Surroundings, configuration, extensions, reload_extensions,
-};
+use ollm_catalog::{Extensions, Overrides, Places, Surroundings, configuration, extensions, reload_extensions};
 use ollm_store::{Secrets, Switch, Switches, set_switches};
 use serde_json::{Value, json};
 
@@ -100,7 +98,7 @@ fn again(home: &Path, known: &Extensions) -> Extensions {
 
 fn surrounded<T>(home: &Path, read: impl FnOnce(&Surroundings<'_>) -> T) -> T {
     let places = Places { home: home.to_owned(), ..Places::default() };
-    let (config, _) = configuration(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
+    let (config, _) = configuration(&places, &|_| None, &Overrides::default());
     let (switches, _) = Switches::load(&home.join("state/switches.json"));
     read(&Surroundings {
         places: &places,
@@ -109,7 +107,6 @@ fn surrounded<T>(home: &Path, read: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         switches: &switches,
         secrets: &Secrets::default(),
         now: SystemTime::now(),
-        positions: Positions::OnDemand,
         approved: None,
         vouched: None,
         commands: ollm_protocol::Commands::default(),

@@ -23,6 +23,7 @@ mod lab;
 mod mcp;
 mod measure;
 mod planning;
+mod traces;
 mod tui;
 
 use lab::Lab;
@@ -36,6 +37,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("planning", |_| planning::planning()),
     ("guards", |_| guards::guards()),
     ("features", |lab| measure::table(lab.features())),
+    ("trace", |lab| measure::table(lab.traces())),
     ("agent", agent::agent),
     ("box", |lab| measure::table(boxes::boxes(lab))),
     ("extensions", extensions::measure),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use ollm_agent::Approval;
 use ollm_app::session::{Resume, SessionKind, SessionOptions};
+use ollm_protocol::Code;
 
 use crate::error::Failure;
 
@@ -85,8 +86,8 @@ impl AgentArguments {
     /// What they ask of a session.
     pub(crate) fn options(&self, kind: SessionKind) -> Result<SessionOptions, Failure> {
         let approval = Approval::ALL.iter().find(|(name, _)| *name == self.approval);
-        let (_, approval) =
-            approval.ok_or_else(|| Failure::usage(format!("--approval {}: no such mode", self.approval)))?;
+        let (_, approval) = approval
+            .ok_or_else(|| Failure::new(Code::InvalidValue, format!("--approval {}: no such mode", self.approval)))?;
         let mut options = SessionOptions::default();
         options.kind = kind;
         options.model.clone_from(&self.model);

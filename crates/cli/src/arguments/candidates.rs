@@ -9,7 +9,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use ollm_app::servers::Servers;
 use ollm_app::session::sessions;
 use ollm_app::{App, AppContext};
-use ollm_catalog::{KEYS, Positions};
+use ollm_catalog::KEYS;
 use ollm_protocol::EventKind;
 use ollm_protocol::dialect::AGENTS;
 
@@ -88,13 +88,13 @@ fn candidates(source: NameSource, context: &AppContext) -> Vec<CompletionCandida
         NameSource::Events => EventKind::all().map(|kind| CompletionCandidate::new(kind.name())).collect(),
         NameSource::Keys => KEYS.iter().map(|key| CompletionCandidate::new(key.path)).collect(),
         NameSource::Hooks => {
-            let Ok(app) = App::load(context, Positions::OnDemand) else { return Vec::new() };
+            let Ok(app) = App::load(context) else { return Vec::new() };
             let id =
                 |hook: &ollm_protocol::Hook| named(hook.id(), hook.spec.description.as_deref().unwrap_or_default());
             app.engine.registry.all().iter().flat_map(|(_, hooks)| hooks).map(|hook| id(hook)).collect()
         }
         NameSource::Extensions => {
-            let Ok(app) = App::load(context, Positions::OnDemand) else { return Vec::new() };
+            let Ok(app) = App::load(context) else { return Vec::new() };
             let extensions = app.extensions.iter();
             extensions.map(|one| named(&one.name, &one.manifest.description)).collect()
         }

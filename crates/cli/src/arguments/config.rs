@@ -6,6 +6,8 @@ use clap::Subcommand;
 pub(crate) enum ConfigCommand {
     /// Show every setting, who says so, and what was ignored and why
     Show {
+        /// Only this section, such as hooks, or this setting
+        section: Option<String>,
         /// Print a JSON object
         #[arg(long)]
         json: bool,

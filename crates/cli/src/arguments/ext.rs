@@ -57,15 +57,31 @@ pub(crate) enum ExtCommand {
         #[arg(long)]
         uncovered: bool,
     },
-    /// Remove an extension's folder, its approval, its switches and its secrets
+    /// Search the indexes for extensions to install
+    #[command(after_help = "Exit codes: 0 found, 1 nothing fits.\nIndexes are named by `extensions.indexes`.")]
+    Search(SearchArguments),
+    /// Install an extension from a folder, an archive, a git repository or an index
+    #[command(after_help = INSTALL_HELP)]
+    Install(InstallArguments),
+    /// Update installed extensions from where they came from, and show only what is different
+    #[command(
+        after_help = "Exit codes: 0 fine, 1 one of several was not updated, 3 the new version is refused, 5 it cannot be had or written.\nA lower version is refused unless `--to` names it."
+    )]
+    Update(UpdateArguments),
+    /// Hold an installed extension to a version, a commit or a digest
+    Pin(PinArguments),
+    /// Remove an extension's folder, its approval, its switches, its settings and its secrets
     #[command(visible_alias = "remove")]
     Uninstall {
         /// The extension's name
         name: String,
-        /// Do not ask
+        /// Do not ask; its secrets go as well
         #[arg(long, short)]
         yes: bool,
     },
+    /// Make an index of extensions that others can install from
+    #[command(subcommand)]
+    Index(IndexCommand),
     /// Give settings of an extension a value; sensitive ones go into the system keyring, or a file that only you can read
     Set(SetArguments),
     /// Write an extension that works, with golden cases, to begin from
@@ -98,6 +114,109 @@ pub(crate) enum ExtCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+const INSTALL_HELP: &str = "Exit codes: 0 installed, 3 the package is refused, 4 an agent asked, 5 it cannot be had or written, 64 not accepted.
+Nothing runs until it is approved: on a terminal that is the next question, in a script `ollm ext trust NAME --digest sha256:…`.
+
+  ollm ext install git-guard                    by name, from an index
+  ollm ext install git-guard@1.0.0              that version
+  ollm ext install ./folder                     a folder
+  ollm ext install ./guard.tar.gz               an archive, also .zip
+  ollm ext install https://example.org/x.zip    an archive on a server
+  ollm ext install https://example.org/x.git    a repository; --ref names a branch, tag or commit";
+
+/// How a change is accepted.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Acceptance {
+    /// Accept what is shown without being asked; it approves nothing
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// Words to look for in names, tags, descriptions and authors; everything without them
+    pub(crate) words: Vec<String>,
+    /// Ask no server; what was fetched before has to do
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArguments {
+    /// A folder, an archive, an address, or a name that an index has
+    pub(crate) source: String,
+    /// The branch, tag or commit of a repository
+    #[arg(long = "ref", value_name = "REF")]
+    pub(crate) reference: Option<String>,
+    /// The version it must have; only then may it be lower than what is installed
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: Option<String>,
+    /// The digest that its archive must have
+    #[arg(long, value_name = "sha256:…")]
+    pub(crate) checksum: Option<String>,
+    /// Ask no server
+    #[arg(long)]
+    pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) acceptance: Acceptance,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArguments {
+    /// The extensions' names; all that were installed without them
+    pub(crate) names: Vec<String>,
+    /// The version to have, also a lower one
+    #[arg(long, value_name = "VERSION", requires = "names")]
+    pub(crate) to: Option<String>,
+    /// Have the version from before the last update again
+    #[arg(long, requires = "names", conflicts_with = "to")]
+    pub(crate) rollback: bool,
+    /// Ask no server
+    #[arg(long)]
+    pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) acceptance: Acceptance,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PinArguments {
+    /// The extension's name
+    pub(crate) name: String,
+    /// A version, a commit, or the digest of an archive; what is installed without it
+    pub(crate) value: Option<String>,
+    /// Take the pin away
+    #[arg(long, conflicts_with = "value")]
+    pub(crate) remove: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IndexCommand {
+    /// Pack folders of extensions and list them in an index, for any web server to hold
+    #[command(
+        after_help = "A signature that minisign left beside an archive (NAME-VERSION.tar.gz.minisig) goes into the index: sign the archives and build it again."
+    )]
+    Build(IndexArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IndexArguments {
+    /// The folders of extensions
+    #[arg(required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// The folder for the archives and their index.json; what that lists already stays
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -155,7 +274,8 @@ pub(crate) enum SkillCommand {
 }
 
 const SKILL_HELP: &str = "What has no value is asked for on a terminal; without one it is an error that names it.
-With --agent the prompt is handed to the agent, as `ollm run PROMPT` does, with the same options, output and exit codes.";
+With --agent the prompt is handed to the agent, as `ollm run PROMPT` does, with the same options, output and exit codes.
+Behind `skill run`, --set fills a placeholder; a setting for one run stands in front: `ollm --set KEY=VALUE skill run …`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SkillArguments {

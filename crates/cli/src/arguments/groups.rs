@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Hooks elsewhere", &["disconnect", "import", "git-hook", "watch", "emit", "box"]),
     ("Extensions, servers and settings", &["ext", "skill", "mcp", "config", "trust"]),
     ("Work with a model", &["tui", "chat", "run", "model", "session"]),
-    ("For your shell and your tools", &["completions", "schema", "man"]),
+    ("For your shell and your tools", &["help", "completions", "schema", "man"]),
 ];
 
 /// How far the names reach.
@@ -30,7 +30,7 @@ pub(super) fn grouped(command: Command) -> Command {
     }
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}\n\
-         `ollm COMMAND --help` says more about each."
+         `ollm help COMMAND` says more about each, `ollm help CODE` explains the code of an error."
     ))
 }
 

@@ -18,11 +18,7 @@ pub(crate) enum HookCommand {
     )]
     Run(RunArguments),
     /// List all hooks, where they come from, and whether they are trusted
-    List {
-        /// Print a JSON array
-        #[arg(long)]
-        json: bool,
-    },
+    List(ListArguments),
     /// Show everything about one hook
     Show {
         /// The hook's id, or its name if no other hook has it
@@ -82,6 +78,17 @@ pub(crate) enum HookCommand {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 listed, 1 listed, but a file or a declaration cannot be read.")]
+pub(crate) struct ListArguments {
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show the ids as well
+    #[arg(long)]
+    pub(crate) long: bool,
 }
 
 #[derive(Debug, Args)]

@@ -37,6 +37,9 @@ pub(crate) enum TraceCommand {
         /// At most so many
         #[arg(short, default_value_t = 20, value_name = "NUMBER")]
         number: usize,
+        /// Show the ids in full
+        #[arg(long)]
+        long: bool,
         #[command(flatten)]
         shape: TraceShape,
     },

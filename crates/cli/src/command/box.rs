@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_app::AppContext;
 use ollm_app::command_box::{BoxPolicy, BoxStatus, BoxedOutcome, CommandBox};
-use ollm_catalog::{Positions, Severity, configuration};
+use ollm_app::{AppContext, AppError};
+use ollm_catalog::{Severity, configuration};
 use ollm_process::{Children, End, Job, find_program};
+use ollm_protocol::Code;
 
 use crate::arguments::BoxArguments;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 /// A command that a signal ended exits with this and the signal's number, as in a shell.
@@ -17,9 +18,9 @@ const SIGNALLED: i32 = 128;
 pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let (command, words) = arguments.command.split_first().ok_or_else(|| Failure::usage("`--` needs a command"))?;
     let variable = |name: &str| context.variable(name);
-    let (config, problems) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+    let (config, problems) = configuration(&context.places, &variable, &context.overrides);
     if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
-        return Err(Failure::new(Kind::Configuration, problem.to_string()));
+        return Err(AppError::from(problem).into());
     }
     let configured = Some(BoxPolicy::of(&config)).filter(|policy| *policy != BoxPolicy::Off).unwrap_or_default();
     let policy = arguments.policy.unwrap_or(configured);
@@ -27,7 +28,7 @@ pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut O
     match made.status() {
         BoxStatus::Partial(reason) => output.tell(&format!("the box is partial: {reason}")),
         BoxStatus::Unavailable(reason) => {
-            return Err(Failure::new(Kind::Environment, format!("there is no box on this machine: {reason}"))
+            return Err(Failure::new(Code::NoBox, format!("there is no box on this machine: {reason}"))
                 .hint("run the command without `ollm box`, if it needs none"));
         }
         BoxStatus::On | BoxStatus::Off => {}
@@ -47,8 +48,8 @@ pub(super) fn run(arguments: &BoxArguments, context: &AppContext, output: &mut O
     match outcome.end {
         End::Exited(code) => Ok(code.try_into().unwrap_or(u8::MAX)),
         End::Signalled(signal) => Ok((SIGNALLED + signal).try_into().unwrap_or(u8::MAX)),
-        End::NotStarted(error) => Err(Failure::new(Kind::Environment, error.to_string())),
-        _ => Err(Failure::new(Kind::Environment, "the exit code of the command got lost")),
+        End::NotStarted(error) => Err(Failure::new(Code::MissingProgram, error.to_string())),
+        _ => Err(Failure::new(Code::MissingProgram, "the exit code of the command got lost")),
     }
 }
 
@@ -60,6 +61,6 @@ fn program(command: &Path, context: &AppContext) -> Result<PathBuf, Failure> {
     let found = command.to_str().and_then(|name| find_program(name, context.search_path().unwrap_or_default()));
     found.ok_or_else(|| {
         let message = format!("`{}` is in no folder of your PATH", command.display());
-        Failure::new(Kind::Environment, message).hint("name the program by its path")
+        Failure::new(Code::MissingProgram, message).hint("name the program by its path")
     })
 }

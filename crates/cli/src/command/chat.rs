@@ -10,7 +10,7 @@ use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
 
 use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
-use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
+use crate::error::{BLOCKED, Failure, INTERRUPTED, OK};
 use crate::output::Output;
 use crate::person::CallApprover;
 
@@ -23,11 +23,12 @@ pub(crate) mod slash;
 
 use files::ChatFiles;
 use front::{ChatFront, ChatStatus, Input, LineFront};
+use ollm_protocol::Code;
 pub(crate) use recap::{last_words, pick_session};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let mut front = LineFront::new(context, &cancel, output.use_spinner());
+    let mut front = LineFront::new(context, &cancel, output.show_activity());
     let code = converse(arguments.options(SessionKind::Chat)?, context, &cancel, &mut front, output);
     // A person who leaves is done; a signal that ended us says so to whoever sent it.
     if cancel.is_final() && code.is_ok() { Ok(front.stop_code()) } else { code }
@@ -92,7 +93,7 @@ fn talk(
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(ChatEnd::Code(BLOCKED)),
         Err(StartError::Interrupted) => return Ok(ChatEnd::Code(INTERRUPTED)),
-        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+        Err(error) => return Err(Failure::new(Code::Environment, error.to_string())),
     };
     let _control =
         Control::open(app.borrow().mcp_tools.as_ref(), &id, &context).map_err(|why| shared.lock().tell(&why));

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use clap::ValueEnum as _;
 use clap_complete::env::{EnvCompleter, Shells};
 use ollm_app::AppContext;
+use ollm_protocol::Code;
 use ollm_store::write_atomic;
 use serde_json::json;
 
 use crate::arguments::{CompletionShell, CompletionsArguments, CompletionsCommand, completed_line};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 /// The variable that names the shell that asks.
@@ -44,7 +45,7 @@ pub(super) fn run(arguments: &CompletionsArguments, context: &AppContext, output
 
 /// The script that has a shell ask us.
 fn script(shell: CompletionShell) -> Result<Vec<u8>, Failure> {
-    let failed = |why: String| Failure::new(Kind::Environment, format!("the script cannot be made: {why}"));
+    let failed = |why: String| Failure::new(Code::NotWritten, format!("the script cannot be made: {why}"));
     let name = shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let shells = Shells::builtins();
     let completer: &dyn EnvCompleter =
@@ -70,7 +71,7 @@ fn install(
     })?;
     let (file, further) = place(shell, context)?;
     write_atomic(&file, &script(shell)?)
-        .map_err(|error| Failure::new(Kind::Environment, format!("{} cannot be written: {error}", file.display())))?;
+        .map_err(|error| Failure::new(Code::NotWritten, format!("{} cannot be written: {error}", file.display())))?;
     if as_json {
         return output.pretty_json(&json!({"file": file, "further": further})).map(|_| OK);
     }
@@ -80,7 +81,7 @@ fn install(
 /// Where a shell looks for such a script, and what else a person has to do.
 fn place(shell: CompletionShell, context: &AppContext) -> Result<(PathBuf, String), Failure> {
     let home = context.places.user_home.clone().ok_or_else(|| {
-        Failure::new(Kind::Environment, "the home folder is not known")
+        Failure::new(Code::NoFolder, "the home folder is not known")
             .hint("set HOME, or redirect `ollm completions SHELL`")
     })?;
     let folder = |variable: &str, usual: &str| {

@@ -4,15 +4,14 @@ use std::path::Path;
 
 use ollm_app::AppContext;
 use ollm_catalog::{
-    Config, EditError, Extension, Extensions, Origin, Positions, Problem, Setting, Severity, configuration,
-    mistyped_variables,
+    Config, EditError, Extension, Extensions, Origin, Problem, Setting, Severity, configuration, mistyped_variables,
 };
-use ollm_protocol::Layer;
+use ollm_protocol::{Code, Layer};
 use ollm_store::{Redactor, Switches, looks_secret};
 use serde_json::{Value, json};
 
 use crate::arguments::config::ConfigCommand;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::{Output, shown};
 use crate::remedy::COMMANDS;
 
@@ -30,7 +29,7 @@ mod validate;
 pub(super) fn run_command(command: ConfigCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
     match command {
-        ConfigCommand::Show { json } => show::run(context, json, output),
+        ConfigCommand::Show { section, json } => show::run(section.as_deref(), context, json, output),
         ConfigCommand::Get { key, json } => get::run(&key, context, json, output),
         ConfigCommand::Set { key, value, project } => set::set(&key, value.as_deref(), layer(project), context, output),
         ConfigCommand::Unset { key, project } => set::unset(&key, layer(project), context, output),
@@ -46,8 +45,7 @@ fn layer(project: bool) -> Layer {
 
 /// The configuration with the place of every value.
 fn load(context: &AppContext) -> (Config, Vec<Problem>) {
-    let (config, mut problems) =
-        configuration(&context.places, &|name| context.variable(name), &context.overrides, Positions::Always);
+    let (config, mut problems) = configuration(&context.places, &|name| context.variable(name), &context.overrides);
     problems.extend(mistyped_variables(context.variables.iter().filter_map(|(name, _)| name.to_str())));
     (config, problems)
 }
@@ -56,7 +54,7 @@ fn load(context: &AppContext) -> (Config, Vec<Problem>) {
 /// wait for an extension that is not on.
 fn applying(config: &mut Config, context: &AppContext, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
     let (switches, _) = Switches::load(&context.switches());
-    let extensions = ollm_app::extensions(context, config, &switches, Positions::OnDemand, problems);
+    let extensions = ollm_app::extensions(context, config, &switches, problems);
     let idle = extensions.iter().filter(|extension| !extension.is_on());
     let idle = idle.flat_map(|one| one.values.iter().map(|value| setting_path(&one.name, &value.spec.name))).collect();
     let mut own = extensions.settings();
@@ -116,6 +114,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
 /// A problem as a program reads it.
 pub(crate) fn problem_entry(problem: &Problem) -> Value {
     json!({
+        "code": problem.code.id(),
         "severity": problem.severity.name(),
         "file": shown(&problem.file),
         "line": problem.line,
@@ -164,28 +163,28 @@ pub(crate) fn refused(error: EditError) -> Failure {
     let message = error.to_string();
     match error {
         EditError::Unknown { near: Some(near), .. } => {
-            Failure::new(Kind::Usage, message).hint(format!("did you mean `{near}`?"))
+            Failure::new(Code::UnknownSetting, message).hint(format!("did you mean `{near}`?"))
         }
         EditError::Unknown { .. } => {
-            Failure::new(Kind::Usage, message).hint("`ollm config show` lists the settings there are")
+            Failure::new(Code::UnknownSetting, message).hint("`ollm config show` lists the settings there are")
         }
         EditError::Ignored { .. } => {
-            Failure::new(Kind::Usage, message).hint("without --project it is set for you, in all projects")
+            Failure::new(Code::InvalidValue, message).hint("without --project it is set for you, in all projects")
         }
         EditError::Value { .. } | EditError::NoProject | EditError::Worse { .. } | EditError::Held { .. } => {
-            Failure::new(Kind::Usage, message)
+            Failure::new(Code::InvalidValue, message)
         }
         EditError::Problem(problem) => {
-            let failure = Failure::new(Kind::Configuration, format!("nothing was changed: {message}"));
+            let failure = Failure::new(problem.code, format!("nothing was changed: {message}"));
             match problem.way_out(COMMANDS) {
                 Some(_) => failure,
                 None => failure.hint("correct the file, then try again"),
             }
         }
         EditError::Older { .. } => {
-            Failure::new(Kind::Configuration, message).hint("`ollm config migrate` writes today's name")
+            Failure::new(Code::OlderName, message).hint("`ollm config migrate` writes today's name")
         }
-        EditError::ByHand { way, .. } => Failure::new(Kind::Configuration, message).hint(way),
-        _ => Failure::new(Kind::Environment, message),
+        EditError::ByHand { way, .. } => Failure::new(Code::WrongForm, message).hint(way),
+        _ => Failure::new(Code::NotWritten, message),
     }
 }

@@ -6,17 +6,18 @@ use std::time::SystemTime;
 use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
 use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
 use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
-use ollm_catalog::{Config, Positions};
+use ollm_catalog::Config;
 use ollm_engine::trace::iso;
+use ollm_protocol::Code;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use serde_json::{Value, json};
 
-use super::hook::columns;
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
+use crate::table::table;
 
 pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let Some(name) = &arguments.agent else {
@@ -56,8 +57,9 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
         (false, false) => format!("{title} is told already to ask ollm, by {by}"),
     })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
+    output.busy("trying the line with an event");
     connect::try_line(agent, scope, program, context).map_err(|why| {
-        Failure::new(Kind::Environment, format!("the line does not work: {why}"))
+        Failure::new(Code::LineFails, format!("the line does not work: {why}"))
             .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
     })?;
     let finds_nothing = now.links.iter().any(|it| it.scope == scope && matches!(it.state, LinkState::Moved(_)));
@@ -76,7 +78,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
 /// Whoever lets an agent ask should know what would not answer: the agent itself shows nobody that a file cannot be read, or
 /// that a hook failed.
 fn tell_what_fails(context: &AppContext, output: &mut Output) {
-    match App::load(context, Positions::OnDemand) {
+    match App::load(context) {
         Ok(app) => {
             app.tell_problems(output);
             for failing in trace::failing(&app) {
@@ -173,7 +175,7 @@ fn need_box(context: &AppContext) -> Result<(), Failure> {
     let made = CommandBox::by_policy(BoxPolicy::On, context, &Config::default());
     match made.status() {
         BoxStatus::Unavailable(reason) => {
-            Err(Failure::new(Kind::Environment, format!("there is no box on this machine: {reason}")))
+            Err(Failure::new(Code::NoBox, format!("there is no box on this machine: {reason}")))
         }
         _ => Ok(()),
     }
@@ -186,7 +188,7 @@ fn scope(project: bool) -> Scope {
 /// Our own program, which lines in settings name by its path.
 pub(super) fn own_program(context: &AppContext) -> Result<&Path, Failure> {
     let program = context.program.as_deref().filter(|program| program.is_file());
-    program.ok_or_else(|| Failure::new(Kind::Environment, "it cannot be found out where this program is"))
+    program.ok_or_else(|| Failure::new(Code::MissingProgram, "it cannot be found out where this program is"))
 }
 
 fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -195,17 +197,17 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
         output.pretty_json(&all.iter().map(entry).collect())?;
     } else {
         context.tell_notices(output);
-        let head = ["AGENT", "NAME", "VERSION", "STATE", "LAST ASKED"].map(str::to_owned);
+        let head = ["AGENT", "STATE", "NAME", "VERSION", "LAST ASKED"];
         let body = all.iter().map(|status| {
             [
                 status.agent.name.to_owned(),
+                state(status),
                 status.agent.title.to_owned(),
                 version(status),
-                state(status),
                 status.fired.map_or_else(|| "never".to_owned(), ago),
             ]
         });
-        output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+        output.text(&table(head, body))?;
         for status in all.iter().filter(|status| !status.askers.is_empty()) {
             let asks = if status.asks() { "asks your hooks" } else { "is connected and has not asked yet" };
             output.tell(&format!("{} {asks}", status.agent.title));
@@ -268,7 +270,7 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
             .pretty_json(&json!({"id": agent.name, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
         return Ok(OK);
     }
-    let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"].map(str::to_owned);
+    let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"];
     let body = agent.events.iter().map(|event| {
         let can = possible(event);
         [
@@ -278,7 +280,7 @@ fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Res
             if can.is_empty() { "only look".to_owned() } else { can.join(", ") },
         ]
     });
-    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+    output.text(&table(head, body))?;
     output.tell(&format!("checked against: {}", agent.checked));
     Ok(OK)
 }

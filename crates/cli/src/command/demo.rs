@@ -9,12 +9,12 @@ use std::time::Instant;
 use ollm_agent::{Approval, Cancel, Session, Turn, TurnEnd};
 use ollm_app::session::{self, HookContext, SessionKind, SessionOptions, SessionSetup};
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
+use ollm_protocol::Code;
 use serde_json::json;
 
 use crate::ask::Asker;
 use crate::display::{response, turn_json};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
 use crate::person::CallApprover;
@@ -33,7 +33,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
     let stop = Stop::listen_for(&cancel);
     let context = stage::furnish(root.path(), context).map_err(|error| unwritable(&error))?;
-    stage::approve(&App::load(&context, Positions::OnDemand)?)?;
+    stage::approve(&App::load(&context)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
     let app = session::load(&context, SessionKind::Prompt, None)?;
     let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
@@ -52,7 +52,7 @@ fn show(host: SessionSetup, app: &RefCell<App>, stop: &Stop, story: &Story<'_>) 
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
     let session = host.start(desk, Box::new(CallApprover::new(Asker::default(), stop.cancel())), Box::new(story), hear);
     let session =
-        session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
+        session.map_err(|error| Failure::new(Code::DemoFailed, format!("the demo does not start: {error}")))?;
     if let Some(mcp_tools) = &app.borrow().mcp_tools {
         mcp_tools.settle(stop.cancel(), &mut |text| story.output.lock().tell(text));
     }
@@ -78,7 +78,7 @@ fn exit(turns: &[Turn], stop: &Stop) -> Result<u8, Failure> {
     match turns.iter().map(|turn| &turn.end).find(|end| **end != TurnEnd::Done) {
         None => Ok(OK),
         Some(TurnEnd::Interrupted) => Ok(stop.code()),
-        Some(end) => Err(Failure::new(Kind::Environment, format!("the demo ended otherwise than it should: {end:?}"))),
+        Some(end) => Err(Failure::new(Code::DemoFailed, format!("the demo ended otherwise than it should: {end:?}"))),
     }
 }
 
@@ -90,7 +90,7 @@ fn options(talk: &str) -> SessionOptions {
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Environment, format!("the demo's throwaway home cannot be written: {error}"))
+    Failure::new(Code::DemoFailed, format!("the demo's throwaway home cannot be written: {error}"))
         .hint("point TMPDIR to a folder with some space")
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use ollm_app::doctor::{Area, Examination, Finding, Weight, examine, mend};
 use ollm_app::{AppContext, refuse_agents};
+use ollm_protocol::Code;
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,9 @@ pub(super) fn run(
     context: &AppContext,
     output: &mut Output,
 ) -> Result<u8, Failure> {
+    output.busy("looking over what is set up");
     let mut found = examine(context);
+    output.idle();
     let mut mended = Vec::new();
     if *fix {
         refuse_agents(context, "mend settings")?;
@@ -58,8 +61,9 @@ fn text(found: &Examination) -> String {
         };
         let what = looked_at.unwrap_or(if mark == "?" { "not looked at" } else { "" });
         let _ = writeln!(text, "{}", format!("{mark} {:<10} {}", area.name(), escape_for_people(what)).trim_end());
-        for Finding { weight, what, way_out, fix, .. } in findings() {
-            let _ = writeln!(text, "    {}: {}", weight.name(), escape_for_people(what));
+        for Finding { weight, code, what, way_out, fix, .. } in findings() {
+            let code = code.map(|code| format!("[{code}]")).unwrap_or_default();
+            let _ = writeln!(text, "    {}{code}: {}", weight.name(), escape_for_people(what));
             if let Some(way_out) = way_out {
                 let _ = writeln!(text, "      {}", escape_for_people(way_out));
             }
@@ -72,9 +76,9 @@ fn text(found: &Examination) -> String {
 }
 
 fn to_json(found: &Examination, mended: &[String]) -> Value {
-    let findings = found.findings.iter().map(|Finding { area, weight, what, way_out, fix, .. }| {
+    let findings = found.findings.iter().map(|Finding { area, weight, code, what, way_out, fix, .. }| {
         let fixable = fix.is_some();
-        json!({"area": area.name(), "weight": weight.name(), "what": what, "help": way_out, "fixable": fixable})
+        json!({"area": area.name(), "weight": weight.name(), "code": code.map(Code::id), "what": what, "help": way_out, "fixable": fixable})
     });
     let looked_at: Map<String, Value> =
         found.looked_at.iter().map(|(area, what)| (area.name().to_owned(), json!(what))).collect();

@@ -1,18 +1,20 @@
 //! `ollm emit`: an event of one's own, or any other, for people and scripts.
 
+use ollm_app::dispatch::{Manner, dispatch};
 use ollm_app::{AppContext, refuse_too_deep, sent_by_hook};
+use ollm_protocol::Code;
 use ollm_protocol::dialect::{self, OLLM};
 use serde_json::{Value, json};
 
-use super::hook::{Manner, dispatch, to_json};
+use super::hook::to_json;
 use crate::arguments::EmitArguments;
-use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 use crate::timeline::timeline;
 
 pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data).map_err(|error| {
-        Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}"))
+        Failure::new(Code::InvalidEvent, format!("--data is not valid JSON: {error}"))
             .hint("--data takes one JSON value, for instance --data '{\"target\": \"staging\"}'")
     })?;
     let request = match dialect::event_named(&arguments.name) {
@@ -29,7 +31,7 @@ pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut 
         }
     };
     let request = OLLM.read_event(request.to_string().as_bytes());
-    let request = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?;
+    let request = request.map_err(|error| Failure::new(Code::InvalidEvent, error.to_string()))?;
     refuse_too_deep(context)?;
     let event = sent_by_hook(request.event, context);
     let outcome = dispatch(&event, Manner::default(), context, output)?;

@@ -3,11 +3,11 @@
 
 use ollm_app::trace::Record;
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
+use ollm_protocol::Code;
 use ollm_protocol::dialect::event_named;
 
 use crate::arguments::ExplainArguments;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 mod event;
@@ -18,7 +18,7 @@ mod place;
 pub(super) fn run(arguments: &ExplainArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let ExplainArguments { what, data, json } = arguments;
     context.tell_notices(output);
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let Err(unknown) = event_named(what) else {
         return event::run(what, data.as_deref(), &app, *json, output);
     };
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &ExplainArguments, context: &AppContext, output: &m
         return fold::run(&record, &app, *json, output);
     }
     let message = format!("`{what}` is neither an event nor a hook nor a trace");
-    Err(Failure::new(Kind::Usage, message)
+    Err(Failure::new(Code::UnknownName, message)
         .hint("`ollm schema` lists the events, `ollm hook list` the hooks, `ollm trace list` the traces"))
 }
 

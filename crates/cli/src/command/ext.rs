@@ -4,25 +4,29 @@ use std::sync::Arc;
 
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, State};
-use ollm_protocol::{Hook, Layer, nearest};
+use ollm_protocol::{Code, Hook, Layer, nearest};
 use ollm_shell::shell_word;
 use ollm_trust::{Approval, Standing, extension_keys};
 
-use crate::arguments::ext::ExtCommand;
+use crate::arguments::ext::{ExtCommand, IndexCommand};
 use crate::command::review::{Uncovered, unchanged};
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 mod consent;
 mod dev;
+mod index;
 mod info;
+mod install;
 mod list;
 mod new;
 mod reload;
+mod search;
 pub(crate) mod set;
 mod switch;
 pub(crate) mod trust;
 mod uninstall;
+mod update;
 mod validate;
 
 pub(super) fn run_command(command: ExtCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -36,7 +40,12 @@ pub(super) fn run_command(command: ExtCommand, context: &AppContext, output: &mu
         ExtCommand::Trust { name, digest, uncovered } => {
             trust::run(&name, digest.as_deref(), Uncovered::of_flag(uncovered), context, output)
         }
+        ExtCommand::Search(arguments) => search::run(&arguments, context, output),
+        ExtCommand::Install(arguments) => install::run(&arguments, context, output),
+        ExtCommand::Update(arguments) => update::run(&arguments, context, output),
+        ExtCommand::Pin(arguments) => update::pin(&arguments, context, output),
         ExtCommand::Uninstall { name, yes } => uninstall::run(&name, yes, context, output),
+        ExtCommand::Index(IndexCommand::Build(arguments)) => index::run(&arguments, context, output),
         ExtCommand::Set(arguments) => set::run(&arguments, context, output),
         ExtCommand::New(arguments) => new::run(&arguments, context, output),
         ExtCommand::Validate { target, json } => validate::run(&target, context, json, output),
@@ -119,18 +128,16 @@ fn understood<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
 fn loaded<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
     let extension = named(name, app)?;
     match &extension.state {
-        State::Failed(why) => {
-            Err(Failure::new(Kind::Configuration, format!("extension `{name}` cannot be loaded: {why}")))
-        }
+        State::Failed(why) => Err(Failure::new(Code::NotLoaded, format!("extension `{name}` cannot be loaded: {why}"))),
         State::On | State::Off(_) => Ok(extension),
     }
 }
 
 fn unknown(name: &str, app: &App) -> Failure {
     if let Some(off) = app.extensions_off() {
-        return Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`");
+        return Failure::new(Code::NotLoaded, off).hint("`ollm config set extensions.enabled true`");
     }
-    let failure = Failure::new(Kind::Usage, format!("there is no extension `{name}`"));
+    let failure = Failure::new(Code::UnknownExtension, format!("there is no extension `{name}`"));
     let known = app.extensions.iter().map(|extension| extension.name.as_str());
     match nearest(name, known) {
         Some(known) => failure.hint(format!("did you mean `{known}`?")),

@@ -1,11 +1,11 @@
 //! `ollm git-hook`: the commits of a repository as events.
 
+use ollm_app::dispatch::{Manner, dispatch};
 use ollm_app::git_hook::{Entry, Place, event};
 use ollm_app::{AppContext, refuse_agents};
 use serde_json::json;
 
 use super::connect::own_program;
-use super::hook::{Manner, dispatch};
 use crate::arguments::GitHookCommand;
 use crate::error::{BLOCKED, FINDING, Failure, OK};
 use crate::output::{Output, shown};

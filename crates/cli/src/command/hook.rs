@@ -9,7 +9,6 @@ use crate::output::Output;
 
 pub(crate) mod background;
 mod declare;
-mod details;
 mod event;
 mod host;
 mod list;
@@ -26,10 +25,9 @@ pub(crate) mod trust;
 mod validate;
 
 pub(crate) use host::misused;
-pub(crate) use list::{columns, overview};
+pub(crate) use list::overview;
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};
-pub(crate) use run::{Manner, dispatch};
 pub(crate) use show::{State as HookState, states as hook_states, text as hook_text};
 pub(crate) use test::{cases as run_cases, cases_text, stamps};
 
@@ -41,7 +39,7 @@ pub(crate) fn given_event(name: &str, data: Option<&str>) -> Result<Event, Failu
 pub(super) fn run_command(command: HookCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     match command {
         HookCommand::Run(arguments) => run::run(&arguments, |_| Ok(context), output),
-        HookCommand::List { json } => list::run(context, json, output),
+        HookCommand::List(arguments) => list::run(&arguments, context, output),
         HookCommand::Show { id, json } => show::run(&id, context, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), context, json, output),
         HookCommand::Add(arguments) => declare::add(&arguments, context, output),

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use clap_mangen::Man;
+use ollm_protocol::Code;
 
 use crate::arguments::command_line;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(folder: Option<&Path>, output: &mut Output) -> Result<u8, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Kind::Environment, format!("the manual cannot be written: {error}"))
+        Failure::new(Code::NotWritten, format!("the manual cannot be written: {error}"))
             .hint("--out names a folder that exists and can be written to")
     };
     let Some(folder) = folder else {

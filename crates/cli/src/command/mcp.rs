@@ -14,6 +14,7 @@ use crate::interrupt::Stop;
 use crate::output::Output;
 
 use offered::Sort;
+use ollm_protocol::Code;
 
 mod add;
 mod call;
@@ -112,7 +113,7 @@ fn unanswered_json(server: &str, why: &str) -> Value {
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
 fn unanswered(error: CallError) -> Failure {
     let text = error.to_string();
-    let failure = Failure::new(Kind::Environment, &text);
+    let failure = Failure::new(Code::ServerFailed, &text);
     // Who said nothing has no log to look at.
     if !text.contains("its last words:") {
         return failure;
@@ -124,7 +125,7 @@ fn unanswered(error: CallError) -> Failure {
 fn read_input() -> Result<String, Failure> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut text);
-    read.map_err(|error| Failure::new(Kind::Environment, format!("cannot read standard input: {error}")))?;
+    read.map_err(|error| Failure::new(Code::Unreadable, format!("cannot read standard input: {error}")))?;
     Ok(text)
 }
 
@@ -133,7 +134,7 @@ fn object(text: Option<&str>) -> Result<Map<String, Value>, Failure> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(Map::new()) };
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Failure::usage("--args must be a JSON object such as '{\"text\": \"hi\"}'")),
-        Err(error) => Err(Failure::usage(format!("--args is not JSON: {error}"))),
+        Ok(_) => Err(Failure::new(Code::InvalidArguments, "--args must be a JSON object such as '{\"text\": \"hi\"}'")),
+        Err(error) => Err(Failure::new(Code::InvalidArguments, format!("--args is not JSON: {error}"))),
     }
 }

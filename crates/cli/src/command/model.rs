@@ -4,15 +4,14 @@ use ollm_agent::{ModelDetails, ModelEntry, PullProgress};
 use ollm_app::model::ModelConfig;
 use ollm_app::model::library::{Library, SUGGESTED};
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::hook::columns;
 use crate::arguments::agent::ModelCommand;
 use crate::error::{Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
+use crate::table::{columns, table};
 
 /// The server that is asked, and what ends the waiting for it.
 struct Asking<'a> {
@@ -22,7 +21,7 @@ struct Asking<'a> {
 }
 
 pub(super) fn run(command: &ModelCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     app.tell_problems(output);
     let library = Library::of(&ModelConfig::of(&app.config), context);
     let asking = Asking { library, context, stop: Stop::listen() };
@@ -49,8 +48,8 @@ impl Asking<'_> {
             output.tell(&format!("Ollama at {url} has no model yet; `ollm model pull {SUGGESTED}` fetches one"));
             return Ok(OK);
         }
-        let head = ["NAME", "SIZE", "PARAMETERS", "STORED AS"].map(str::to_owned);
-        output.text(&columns(&std::iter::once(head).chain(models.iter().map(row)).collect::<Vec<_>>()))
+        let head = ["NAME", "SIZE", "PARAMETERS", "STORED AS"];
+        output.text(&table(head, models.iter().map(row)))
     }
 
     fn show(&self, name: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {

@@ -28,6 +28,7 @@ pub(super) fn run(arguments: &ReplayArguments, context: &AppContext, output: &mu
     let replay = Replay::new(context, arguments.hooks.as_deref())?;
     let stop = Stop::listen();
     let mut results = Vec::new();
+    output.busy("passing events through the hooks again");
     for record in &records {
         if let Some(failure) = stop.failure() {
             return Err(failure);

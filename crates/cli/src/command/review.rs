@@ -4,12 +4,14 @@
 use std::fmt::Write;
 
 use ollm_app::servers::reason;
+use ollm_protocol::Code;
 use ollm_store::{Digest, escape_for_people};
 use ollm_trust::{ApproveError, ChangeError, Proposal, Review, SignError};
 
-use crate::ask::{Chosen, YES};
-use crate::error::{Failure, Kind};
+use crate::ask::{Asker, Chosen, YES};
+use crate::error::Failure;
 use crate::output::Output;
+use crate::pager::page;
 use crate::remedy::COMMANDS;
 
 /// The whole screen as text.
@@ -45,6 +47,16 @@ pub(crate) fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
 }
 
+/// Shows a text that nothing is asked about, page by page where it is long and somebody reads along.
+pub(crate) fn show(text: &str, output: &mut Output) {
+    let text = escape_for_people(text);
+    if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
+        page(&text, &|| false);
+    } else {
+        output.explain(&text);
+    }
+}
+
 /// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.
 pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> Chosen<T> {
     let text = escape_for_people(text);
@@ -61,7 +73,7 @@ pub(crate) fn check_digest(what: &str, now: &Digest, named: &str, hint: String) 
         return Ok(());
     }
     let message = format!("{what} is not what {named} names; nothing was approved");
-    Err(Failure::new(Kind::Untrusted, message).hint(hint))
+    Err(Failure::new(Code::DigestMismatch, message).hint(hint))
 }
 
 /// Shows something and asks whether it is approved. Where nobody can be asked, hints say how a script approves.
@@ -74,7 +86,7 @@ pub(crate) fn ask_yes<const N: usize>(
 ) -> Result<(), Failure> {
     match ask(screen, question, YES, output) {
         Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("{what} was not approved"))),
+        Chosen::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
         Chosen::Nobody => {
             Err(hints.into_iter().fold(nobody_to_ask(&format!("{what} was not approved")), Failure::hint))
         }
@@ -83,17 +95,17 @@ pub(crate) fn ask_yes<const N: usize>(
 
 /// Nobody approves anything without a terminal.
 pub(crate) fn nobody_to_ask(what: &str) -> Failure {
-    Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
+    Failure::new(Code::NobodyToAsk, format!("{what}: there is no terminal to ask on"))
 }
 
 /// Why the list of approvals was not changed, with the way out.
 pub(crate) fn unchanged(error: &ChangeError) -> Failure {
     match error {
         ChangeError::Update(error) => {
-            Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(error)))
+            Failure::new(Code::NotWritten, format!("the approvals were not changed: {}", reason(error)))
         }
         ChangeError::List(trouble) => {
-            let failure = Failure::new(Kind::Untrusted, format!("the approvals were not changed: {trouble}"));
+            let failure = Failure::new(Code::BrokenApprovals, format!("the approvals were not changed: {trouble}"));
             let failure =
                 trouble.remedy().into_iter().fold(failure, |failure, remedy| failure.hint(COMMANDS.tell(&remedy)));
             failure.hint("`ollm hook untrust --all` withdraws every approval and begins anew")
@@ -104,7 +116,7 @@ pub(crate) fn unchanged(error: &ChangeError) -> Failure {
 
 /// Why a yes does not count.
 pub(crate) fn unsigned(error: &SignError) -> Failure {
-    let failure = Failure::new(Kind::Untrusted, format!("the approvals were not changed: {error}"));
+    let failure = Failure::new(Code::LockedKey, format!("the approvals were not changed: {error}"));
     match error {
         SignError::Nobody(_) => failure.hint("run it yourself, in a terminal; a digest is not enough"),
         SignError::OtherKey(_) | SignError::Unusable(_) => {
@@ -118,11 +130,11 @@ pub(crate) fn unsigned(error: &SignError) -> Failure {
 pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
     match error {
         ApproveError::Change(error) => unchanged(&error),
-        ApproveError::Limited => Failure::new(Kind::Untrusted, format!("{what} was not approved: {error}"))
+        ApproveError::Limited => Failure::new(Code::Declined, format!("{what} was not approved: {error}"))
             .hint("approve it always, or start it in a chat, which asks each time"),
         ApproveError::Uncovered(parts) => {
             let message = format!("{what} was not approved: {}", parts.join("; "));
-            Failure::new(Kind::Untrusted, message)
+            Failure::new(Code::Uncovered, message)
                 .hint("name exact versions and files, as in `package@1.2.3`, so that an approval covers them")
                 .hint("`--uncovered` approves it for good all the same")
         }

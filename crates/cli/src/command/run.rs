@@ -7,7 +7,7 @@ use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
 use ollm_app::{App, AppContext, Shared, tell_undeclared};
 use ollm_engine::bus::{Bus, Filter, Matter};
-use ollm_protocol::Event;
+use ollm_protocol::{Code, Event};
 use serde_json::{Map, Value, json};
 
 use crate::approver::HookApprover;
@@ -73,7 +73,7 @@ fn work(
         Ok(turns) => (said(&turns), turns.first().map_or(OK, |turn| exit_code(&turn.end, stop))),
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
         Err(StartError::Interrupted) => (given_up(), stop.code()),
-        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+        Err(error) => return Err(Failure::new(Code::Environment, error.to_string())),
     };
     if let Some(answer) = answer.as_object_mut() {
         answer.extend(more);

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use ollm_app::{AppContext, cases, extensions};
 use ollm_catalog::{
-    Form, Positions, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
+    Form, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
 };
 use ollm_protocol::dialect::{self, event_named, event_schema};
-use ollm_protocol::{Dialect, EventKind};
+use ollm_protocol::{Code, Dialect, EventKind};
 use ollm_store::Switches;
 use serde_json::{Value, json};
 
 use crate::arguments::SchemaArguments;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 /// The name of a file, what it is, and its schema.
@@ -34,9 +34,9 @@ const FILES: &[FileSchema] = &[
 /// The configuration of this person in this place.
 fn whole_config(context: &AppContext) -> Value {
     let env = |name: &str| context.variable(name);
-    let (config, _) = configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+    let (config, _) = configuration(&context.places, &env, &context.overrides);
     let (switches, _) = Switches::load(&context.switches());
-    settings_schema(&extensions(context, &config, &switches, Positions::OnDemand, &mut Vec::new()))
+    settings_schema(&extensions(context, &config, &switches, &mut Vec::new()))
 }
 
 /// The servers are declared there as in config.yaml.
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &SchemaArguments, context: &AppContext, output: &mu
     let kind = match event_named(name) {
         Ok(named) => named.kinds.first().copied().unwrap_or(EventKind::Custom),
         Err(_) => {
-            return Err(Failure::new(Kind::Usage, format!("`{name}` is neither a file nor an event"))
+            return Err(Failure::new(Code::UnknownName, format!("`{name}` is neither a file nor an event"))
                 .hint("`ollm schema` lists what there is"));
         }
     };

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use ollm_agent::{Message, Summary};
 use ollm_app::AppContext;
 use ollm_app::session::{no_transcript, sessions};
+use ollm_protocol::Code;
 use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Value, json};
 
 use crate::arguments::agent::{AgentArguments, SessionCommand};
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 
 pub(super) fn run(command: SessionCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -30,13 +31,13 @@ pub(super) fn run(command: SessionCommand, context: &AppContext, output: &mut Ou
 }
 
 fn no_choice() -> Failure {
-    Failure::new(Kind::Usage, "no conversation was chosen")
+    Failure::new(Code::Usage, "no conversation was chosen")
         .hint("`ollm session list` lists them, `ollm session resume ID` goes on")
 }
 
 fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let listed = ollm_agent::list(&sessions(context));
-    let (list, notes) = listed.map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
+    let (list, notes) = listed.map_err(|error| Failure::new(Code::Unreadable, error.to_string()))?;
     for note in &notes {
         output.tell(note);
     }

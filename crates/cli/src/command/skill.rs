@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use ollm_app::{App, AppContext, refuse_agents};
-use ollm_catalog::{Extension, Positions, Skill, validate_extension};
+use ollm_catalog::{Extension, Skill, validate_extension};
+use ollm_protocol::Code;
 use ollm_shell::shell_word;
 use ollm_store::{escape_for_people, one_line};
 use ollm_trust::Standing;
@@ -16,17 +17,17 @@ use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
 use crate::ask::Asker;
 use crate::command::ext::word;
-use crate::command::hook::columns;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::{Output, shown};
 use crate::problem;
+use crate::table::table;
 
 /// A skill and the extension that brings it.
 type Shelved<'a> = (&'a Extension, Skill);
 
 pub(super) fn run_command(command: SkillCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     // Whoever runs one is told by the agent, which reads everything again.
     if !matches!(&command, SkillCommand::Run(arguments) if arguments.hand_over) {
         app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
@@ -66,12 +67,12 @@ pub(super) fn overview(app: &App, output: &mut Output) -> String {
     if skills.is_empty() {
         return "There are no skills.\n".to_owned();
     }
-    let head = ["SKILL", "PLACEHOLDERS", "TRUST", "DESCRIPTION"].map(str::to_owned);
+    let head = ["SKILL", "TRUST", "PLACEHOLDERS", "DESCRIPTION"];
     let body = skills.iter().map(|(extension, skill)| {
         let trust = word(standing(extension, app)).to_owned();
-        [id(extension, skill), skill.placeholders().join(", "), trust, skill.description.clone()]
+        [id(extension, skill), trust, skill.placeholders().join(", "), skill.description.clone()]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    table(head, body)
 }
 
 fn show(name: &str, app: &App, as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -143,7 +144,7 @@ fn fill(
     }
     skill.render(&values).map_err(|missing| {
         let options: Vec<String> = missing.iter().map(|name| way_out(name)).collect();
-        Failure::new(Kind::Usage, format!("skill `{}` misses {}", skill.name, missing.join(", ")))
+        Failure::new(Code::InvalidArguments, format!("skill `{}` has no value for {}", skill.name, missing.join(", ")))
             .hint(format!("give a value with {}", options.join(" ")))
     })
 }
@@ -158,9 +159,11 @@ fn given(set: &[String], skill: &Skill) -> Result<BTreeMap<String, String>, Fail
         if !known.contains(&name) {
             let there =
                 if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-            return Err(
-                Failure::new(Kind::Usage, format!("skill `{}` has no placeholder `{name}`", skill.name)).hint(there)
-            );
+            return Err(Failure::new(
+                Code::InvalidArguments,
+                format!("skill `{}` has no placeholder `{name}`", skill.name),
+            )
+            .hint(there));
         }
         values.insert(name.to_owned(), value.to_owned());
     }
@@ -173,11 +176,11 @@ fn find<'a>(name: &str, skills: Vec<Shelved<'a>>) -> Result<Shelved<'a>, Failure
         skills.into_iter().filter(|(extension, skill)| skill.name == name || id(extension, skill) == name).collect();
     if found.len() > 1 {
         let ids: Vec<String> = found.iter().map(|(extension, skill)| id(extension, skill)).collect();
-        return Err(Failure::new(Kind::Usage, format!("{} skills are named `{name}`", ids.len()))
+        return Err(Failure::new(Code::UnknownSkill, format!("{} skills are named `{name}`", ids.len()))
             .hint(format!("use one of {}", ids.join(", "))));
     }
     found.pop().ok_or_else(|| {
-        Failure::new(Kind::Usage, format!("there is no skill `{name}`"))
+        Failure::new(Code::UnknownSkill, format!("there is no skill `{name}`"))
             .hint("`ollm skill list` shows the skills of the extensions that are on")
     })
 }
@@ -198,7 +201,7 @@ fn approved<'a>(name: &str, app: &'a App, output: &mut Output) -> Result<Shelved
     let approved = approved_as_is(extension, &skill, app);
     let approved = approved.ok_or_else(|| {
         let message = format!("skill `{}` is not handed to a model: {}", skill.name, unapproved(extension));
-        Failure::new(Kind::Untrusted, message).hint(way_out(extension))
+        Failure::new(Code::NotApproved, message).hint(way_out(extension))
     })?;
     Ok((extension, approved))
 }

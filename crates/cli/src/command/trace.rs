@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Positions, TraceSettings};
+use ollm_catalog::TraceSettings;
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::event_named;
-use ollm_protocol::units;
+use ollm_protocol::{Code, units};
 use ollm_store::FileError;
 
 use crate::arguments::trace::{ExportFormat, Format, TraceArguments, TraceCommand, TraceFilters, TraceShape};
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
 
@@ -20,6 +20,9 @@ mod compact;
 mod pretty;
 mod stats;
 mod waterfall;
+
+/// No more records are held in memory at once, however long the trace is.
+const MOST: usize = 100_000;
 
 /// How often a followed trace is looked at.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -32,7 +35,10 @@ pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut
     };
     match command {
         TraceCommand::Last { blocked, shape } => last(*blocked, shape.format(), &kept, output),
-        TraceCommand::List { filters, number, shape } => list(filters, *number, shape, &kept, output),
+        TraceCommand::List { filters, number, long, shape } => {
+            let found = kept.newest(&wanted(filters)?, *number, output)?.unwrap_or_default();
+            list(&found, *long, shape, output)
+        }
         TraceCommand::Show { id, shape } => show(id, shape.format(), &kept, output),
         TraceCommand::Follow { filters, shape } => follow(filters, shape, &kept, output),
         TraceCommand::Stats { filters, json } => count(filters, *json, &kept, output),
@@ -49,7 +55,7 @@ struct Kept<'a> {
 impl<'a> Kept<'a> {
     fn find(context: &'a AppContext) -> Kept<'a> {
         let env = |name: &str| context.variable(name);
-        let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides, Positions::OnDemand);
+        let (config, _) = ollm_catalog::configuration(&context.places, &env, &context.overrides);
         Kept { context, settings: config.trace() }
     }
 
@@ -69,13 +75,16 @@ impl<'a> Kept<'a> {
     fn newest(&self, filter: &TraceFilter, number: usize, output: &mut Output) -> Result<Option<Vec<Record>>, Failure> {
         let mut records = self.open()?;
         let (mut found, mut any) = (Vec::new(), false);
-        while found.len() < number
+        while found.len() < number.min(MOST)
             && let Some(record) = records.next().transpose().map_err(unreadable)?
         {
             any = true;
             found.extend(Some(record).filter(|record| filter.fits(record)));
         }
         tell_left_out(records.left_out(), output);
+        if found.len() < number && found.len() == MOST && records.next().is_some() {
+            output.tell(&format!("only the newest {MOST} events are looked at; --since and --until choose others"));
+        }
         if !any && number > 0 {
             self.nothing(output);
             return Ok(None);
@@ -118,7 +127,7 @@ fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Ou
     match (found.is_empty(), wanted) {
         (false, _) if as_json => output.json_text(&array(&found)),
         (false, _) => output.text(&waterfall::text(&found)),
-        (true, Some(id)) if any => Err(Failure::usage(format!("the trace has no session `{id}`"))
+        (true, Some(id)) if any => Err(Failure::new(Code::UnknownSession, format!("the trace has no session `{id}`"))
             .hint("`ollm trace list --json` shows the sessions of events")),
         _ => Ok(kept.nothing(output)),
     }
@@ -134,18 +143,11 @@ fn last(blocked: bool, format: Option<Format>, kept: &Kept<'_>, output: &mut Out
     print(record, format.unwrap_or_else(|| kept.format()), output)
 }
 
-fn list(
-    filters: &TraceFilters,
-    number: usize,
-    shape: &TraceShape,
-    kept: &Kept<'_>,
-    output: &mut Output,
-) -> Result<u8, Failure> {
-    let found = kept.newest(&wanted(filters)?, number, output)?.unwrap_or_default();
+fn list(found: &[Record], long: bool, shape: &TraceShape, output: &mut Output) -> Result<u8, Failure> {
     match shape.format().unwrap_or(Format::Compact) {
-        Format::Json => output.json_text(&array(&found)),
+        Format::Json => output.json_text(&array(found)),
         Format::Compact if found.is_empty() => Ok(OK),
-        Format::Compact => output.text(&compact::table(&found)),
+        Format::Compact => output.text(&compact::table(found, long)),
         Format::Pretty => output.text(&found.iter().map(pretty::text).collect::<Vec<_>>().join("\n")),
     }
 }
@@ -183,11 +185,12 @@ fn one(id: &str, kept: &Kept<'_>, output: &mut Output) -> Result<Record, Failure
     tell_left_out(records.left_out(), output);
     if found.len() > 1 {
         let ids: Vec<&str> = found.iter().take(5).map(Record::id).collect();
-        return Err(Failure::new(Kind::Usage, format!("`{id}` stands for {} traces", found.len()))
+        return Err(Failure::new(Code::UnknownTrace, format!("`{id}` stands for {} traces", found.len()))
             .hint(format!("write more of it: {}", ids.join(", "))));
     }
     found.pop().ok_or_else(|| {
-        Failure::new(Kind::Usage, format!("there is no trace `{id}`")).hint("`ollm trace list` shows those there are")
+        Failure::new(Code::UnknownTrace, format!("there is no trace `{id}`"))
+            .hint("`ollm trace list` shows those there are")
     })
 }
 
@@ -210,9 +213,14 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
 }
 
 fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
+    output.busy("reading the trace");
+    let found = kept.newest(&wanted(filters)?, usize::MAX, output)?;
+    if found.is_none() && !as_json {
+        return Ok(OK);
+    }
+    let found = found.unwrap_or_default();
     let counted = TraceStats::of(&found);
-    let app = App::load(kept.context, Positions::OnDemand)?;
+    let app = App::load(kept.context)?;
     let silent = app.hooks().into_iter().filter(|hook| !hook.spec.source.is_required());
     let silent: Vec<String> = silent
         .map(|hook| hook.id().to_owned())
@@ -225,13 +233,14 @@ fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Ou
 }
 
 fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
     match format {
         ExportFormat::Json => output.json_text(&array(&found)),
         ExportFormat::Chrome => output.json(&chrome(&found)),
         ExportFormat::Html => output.bytes(html(&found, &iso(SystemTime::now())).as_bytes(), &[], OK),
         ExportFormat::Csv => {
-            let table = csv(&found).map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
+            let table = csv(&found).map_err(|error| Failure::new(Code::Environment, error.to_string()))?;
             output.bytes(table.as_bytes(), &[], OK)
         }
     }
@@ -261,7 +270,8 @@ fn wanted(filters: &TraceFilters) -> Result<TraceFilter, Failure> {
 fn so_long_ago(option: &str, text: Option<&str>) -> Result<Option<String>, Failure> {
     text.map(|text| {
         moment(text).ok_or_else(|| {
-            Failure::usage(format!("{option} {text}: not a length of time")).hint("write 30s, 10m, 2h or 1d")
+            Failure::new(Code::InvalidValue, format!("{option} {text}: not a length of time"))
+                .hint("write 30s, 10m, 2h or 1d")
         })
     })
     .transpose()
@@ -285,5 +295,5 @@ fn tell_left_out(left_out: LeftOut, output: &mut Output) {
 
 #[expect(clippy::needless_pass_by_value, reason = "handed to map_err")]
 fn unreadable(error: FileError) -> Failure {
-    Failure::new(Kind::Environment, format!("the trace cannot be read: {error}"))
+    Failure::new(Code::TraceUnreadable, format!("the trace cannot be read: {error}"))
 }

@@ -1,7 +1,7 @@
 //! `ollm trust …`: the key that signs approvals, and the machine's policy.
 
-use ollm_app::{AppContext, AppError, ErrorKind};
-use ollm_catalog::{Config, Positions, Severity, configuration};
+use ollm_app::{AppContext, AppError};
+use ollm_catalog::{Config, Severity, configuration};
 use ollm_trust::Trust;
 
 use crate::arguments::trust::TrustCommand;
@@ -22,9 +22,9 @@ pub(super) fn run_command(command: &TrustCommand, context: &AppContext, output: 
 /// The configuration with the place of every value; one that cannot be relied on stops us.
 fn config(context: &AppContext, output: &mut Output) -> Result<Config, Failure> {
     let variable = |name: &str| context.variable(name);
-    let (config, problems) = configuration(&context.places, &variable, &context.overrides, Positions::Always);
+    let (config, problems) = configuration(&context.places, &variable, &context.overrides);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
-        return Err(AppError::new(ErrorKind::Configuration, fatal.to_string()).into());
+        return Err(AppError::from(fatal).into());
     }
     let told = problems.iter().filter(|problem| problem.field.starts_with("hooks."));
     told.for_each(|problem| output.tell(&problem.to_string()));

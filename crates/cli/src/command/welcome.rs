@@ -5,7 +5,6 @@ use std::path::Path;
 
 use ollm_app::AppContext;
 use ollm_app::connect::{AgentStatus, agents};
-use ollm_catalog::Positions;
 
 use crate::error::Failure;
 use crate::output::Output;
@@ -65,7 +64,7 @@ fn steps(agents: &[AgentStatus], hooks: usize) -> String {
 /// How many hooks there are that did not come with the program.
 fn own_hooks(context: &AppContext) -> usize {
     let variable = |name: &str| context.variable(name);
-    let (catalog, _) = ollm_catalog::load(&context.places, &variable, &context.overrides, Positions::OnDemand);
+    let (catalog, _) = ollm_catalog::load(&context.places, &variable, &context.overrides);
     catalog.hooks.len()
 }
 

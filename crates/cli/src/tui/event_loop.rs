@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ollm_app::AppContext;
 use ollm_app::session::SessionKind;
+use ollm_protocol::Code;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use super::chat::ChatSetup;
@@ -37,7 +38,7 @@ enum End {
 }
 
 pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, Failure> {
-    let failed = |error: io::Error| Failure::new(Kind::Environment, format!("the terminal cannot be used: {error}"));
+    let failed = |error: io::Error| Failure::new(Code::Environment, format!("the terminal cannot be used: {error}"));
     let first = match &arguments.panel {
         None => PanelName::ALL[0],
         Some(name) => PanelName::named(name).ok_or_else(|| {
@@ -181,7 +182,7 @@ impl EventLoop {
             output.write_log(&context);
         });
         if let Err(error) = began {
-            let outcome = Err(Failure::new(Kind::Environment, format!("no thread could be started: {error}")));
+            let outcome = Err(Failure::new(Code::Environment, format!("no thread could be started: {error}")));
             self.ui.message(Message::Done { panel, job: title, outcome });
         }
     }
@@ -197,7 +198,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let lost = || Err(Failure::new(Kind::Environment, "a part of the program failed"));
+        let lost = || Err(Failure::new(Code::Environment, "a part of the program failed"));
         let outcome = self.outcome.take().unwrap_or_else(lost);
         let job = std::mem::take(&mut self.job);
         self.inbox.send(Message::Done { panel: self.panel, job, outcome });

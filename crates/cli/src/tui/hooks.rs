@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use ollm_app::App;
-use ollm_catalog::Positions;
 use ollm_protocol::Hook;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -170,7 +169,7 @@ impl HooksPanel {
         self.load = Load::Running;
         let sender = self.sender.clone();
         Action::Run(Job::new(LOAD, move |context, _| {
-            let app = App::load(context, Positions::Always)?;
+            let app = App::load(context)?;
             let broken = app.problems.iter().filter(|one| one.severity != ollm_catalog::Severity::Warning).count();
             // Nobody waits where the panels are gone.
             let _ = sender.send(Loaded { hooks: hook_states(app.hooks(), &app), broken });

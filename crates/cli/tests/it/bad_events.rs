@@ -90,7 +90,7 @@ fn an_event_nested_ten_thousand_deep_is_refused_in_bounded_memory() {
 fn text_that_is_no_text_is_refused() {
     let lab = lab();
     for event in [&b"\0\0\0"[..], b"\xff\xfe{\0}\0", b"{\"event\": \"a\0b\"}"] {
-        assert!(refused(&lab, event).starts_with("ollm: "));
+        assert!(refused(&lab, event).starts_with("error[C018]: "));
     }
 }
 
@@ -129,8 +129,14 @@ fn data_on_the_command_line_is_checked_too() {
         assert_eq!(stdout, "");
         (code, stderr.lines().next().unwrap_or_default().to_owned())
     };
-    assert_eq!(exit("{"), (3, "ollm: --data is not valid JSON: EOF while parsing an object at line 1 column 1".into()));
-    assert_eq!(exit(""), (3, "ollm: --data is not valid JSON: EOF while parsing a value at line 1 column 0".into()));
+    assert_eq!(
+        exit("{"),
+        (3, "error[C018]: --data is not valid JSON: EOF while parsing an object at line 1 column 1".into())
+    );
+    assert_eq!(
+        exit(""),
+        (3, "error[C018]: --data is not valid JSON: EOF while parsing a value at line 1 column 0".into())
+    );
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     assert_eq!(exit(&deep).0, 3);
 }

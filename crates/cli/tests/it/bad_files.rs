@@ -114,8 +114,9 @@ fn listed(lab: &Lab, name: &str) -> String {
         ran.stderr
     );
     let list = finish(lab.ollm_in_little_memory(&["hook", "list"]), b"");
-    assert_eq!(list.code, 0, "{list:?}");
-    assert!(list.stdout.contains("user:good.json:before_tool:good"), "{name}: {}", list.stdout);
+    // What is only a warning is loaded.
+    assert_eq!(list.code, i32::from(list.stderr.contains("error[")), "{list:?}");
+    assert!(list.stdout.contains("\ngood  "), "{name}: {}", list.stdout);
     assert!(list.stderr.contains(&file), "{name}: {}", list.stderr);
     lab.neutral(&list.stderr)
 }
@@ -137,7 +138,7 @@ fn one_line_on_standard_error_names_the_place_and_the_way_out() {
     let lab = lab_with("broken", TEXTS[0].1);
     let ran = lab.event(shell_event("ls"));
     let expected =
-        format!("ollm: {}/.ollm/hooks/broken.json:3:46: it is not valid JSON: expected value", lab.home.display());
+        format!("ollm: {}/.ollm/hooks/broken.json:3:46: it is not valid JSON: expected a value", lab.home.display());
     assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1);
 }
@@ -163,7 +164,7 @@ fn a15_a_file_nested_ten_thousand_deep_is_refused() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{{\"hooks\": {}1{}}}", open.repeat(10_000), close.repeat(10_000));
         let said = listed(&lab_with("deep", deep), "deep");
-        assert!(said.contains("recursion limit exceeded") && said.contains("nest less deeply"), "{said}");
+        assert!(said.contains("values are nested too deeply") && said.contains("nest less deeply"), "{said}");
         assert!(said.len() < 2000, "{} bytes", said.len());
     }
 }
@@ -264,7 +265,7 @@ fn bad_files_of_every_form_are_explained() {
             assert_eq!(ran.hook("good")["status"], "ok", "{name}");
             assert!(ran.stderr.contains(&format!("/{name}")), "{name}: {}", ran.stderr);
             let list = finish(lab.ollm_in_little_memory(&["hook", "list"]), b"");
-            assert!(list.stdout.contains("user:good.json:before_tool:good"), "{name}: {}", list.stdout);
+            assert!(list.stdout.contains("\ngood  "), "{name}: {}", list.stdout);
             format!("=== {name}\n{}", lab.neutral(&list.stderr))
         })
         .collect();
@@ -300,6 +301,7 @@ fn a_file_that_changes_while_it_is_read_is_read_whole_or_refused() {
         json!({"hooks": {"before_tool": [{"description": filling, "name": name, "action": action}]}}).to_string()
     };
     let versions = [version("short", 1), version("long", 300_000)];
+    std::fs::write(&file, &versions[0]).unwrap();
     let readings: Vec<Ran> = std::thread::scope(|scope| {
         scope.spawn(|| {
             for text in versions.iter().cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
@@ -329,7 +331,8 @@ fn every_bad_file_at_once_hides_nothing() {
     for (name, _) in TEXTS {
         assert!(list.stderr.contains(&format!("/{name}.json")), "{name}");
     }
-    assert!(list.stdout.contains("user:good.json:before_tool:good"));
+    assert!(list.stdout.contains("\ngood  "), "{list:?}");
+    assert!(!list.stdout.contains("no hooks of your own"), "{list:?}");
     let json = lab.run(&["hook", "list", "--json"]);
     assert_eq!(json.answer().as_array().unwrap().iter().filter(|hook| hook["source"] == "user").count(), 3);
 }

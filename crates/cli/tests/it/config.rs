@@ -204,7 +204,7 @@ fn agents_may_not_change_what_guards_something() {
         ] {
             let ran = lab.run(&[&["config"], arguments].concat());
             assert_eq!(ran.code, 4, "{arguments:?}: {ran:?}");
-            assert!(ran.stderr.starts_with("ollm: an agent may not "), "{arguments:?}: {}", ran.stderr);
+            assert!(ran.stderr.starts_with("error[T002]: an agent may not "), "{arguments:?}: {}", ran.stderr);
         }
         assert_eq!((read(&lab, USER).as_str(), read(&lab, PROJECT).as_str()), (MINE, THEIRS));
         assert_eq!(lab.run(&["config", "set", "trace.format", "json"]).code, 0, "comfort is free");

@@ -93,7 +93,10 @@ fn an_event_that_nobody_knows_is_the_same_mistake_everywhere() {
     ] {
         let ran = lab.run(arguments);
         assert_eq!(ran.code, 3, "{arguments:?}: {ran:?}");
-        assert!(ran.stderr.starts_with("ollm: unknown event `befor_tool`; did you mean `before_tool`?"), "{ran:?}");
+        assert!(
+            ran.stderr.starts_with("error[C006]: unknown event `befor_tool`; did you mean `before_tool`?"),
+            "{ran:?}"
+        );
     }
 }
 
@@ -116,7 +119,7 @@ fn nothing_is_removed_where_nobody_can_be_asked() {
     let lab = Lab::with_hook("before_tool", "guard", REFUSE);
     let ran = lab.run(&["hook", "remove", "guard"]);
     assert_eq!(ran.code, 64);
-    let told = "ollm: user:guard.json:before_tool:guard stays: there is no terminal to ask on\n  \
+    let told = "error[U017]: user:guard.json:before_tool:guard stays: there is no terminal to ask on\n  \
                 hint: `--yes` removes it without asking\n  hint: `--with-files` removes its own files, too\n";
     assert_eq!(ran.stderr, told);
     assert!(lab.home.join(".ollm/hooks/guard.json").exists());

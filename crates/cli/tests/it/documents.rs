@@ -13,15 +13,19 @@ pub(crate) fn root() -> PathBuf {
 
 #[test]
 fn the_command_reference_is_up_to_date() {
-    let path = root().join("docs/cli.md");
-    let reference = reference();
+    generated(&root().join("docs/cli.md"), &reference(), "command_reference");
+}
+
+/// A page that is generated has this text; the tests of this name write it anew.
+pub(crate) fn generated(path: &Path, text: &str, tests: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &reference).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
-    let stored = fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        stored == reference,
-        "docs/cli.md is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it command_reference"
+        fs::read_to_string(path).unwrap_or_default() == text,
+        "{} is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it {tests}",
+        path.display()
     );
 }
 
@@ -53,21 +57,15 @@ fn schemas() -> Vec<(String, String)> {
 fn the_published_schemas_are_up_to_date() {
     let folder = root().join("docs/schemas");
     for (name, schema) in schemas() {
-        let path = folder.join(&name);
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(&path, &schema).unwrap();
-        }
-        assert!(
-            fs::read_to_string(&path).unwrap_or_default() == schema,
-            "docs/schemas/{name} is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it schemas"
-        );
+        generated(&folder.join(&name), &schema, "schemas");
     }
 }
 
 fn reference() -> String {
     let mut text = String::from(
-        "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n",
+        "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n\n\
+         With `--json`, a command that changes something prints one object: `exit` (its exit code), `changed` (what, and in which file),\n\
+         `output` and `messages` (what people read), and `error` (`code`, `message`, `hints`; null if there is none).\n",
     );
     describe(&Lab::new(), &[], &mut text);
     text

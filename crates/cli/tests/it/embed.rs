@@ -9,7 +9,7 @@ use crate::bundled::{approve, extension};
 use crate::lab::{Lab, OLLM, Ran, finish};
 
 /// The example, as `cargo test --workspace` has built it; built here where only our own tests were asked for.
-fn embed() -> PathBuf {
+pub(crate) fn embed() -> PathBuf {
     let program = Path::new(OLLM).with_file_name("examples").join("embed");
     if !program.exists() {
         let mut build = Command::new(env!("CARGO"));
@@ -20,14 +20,21 @@ fn embed() -> PathBuf {
     program
 }
 
-fn embedded(lab: &Lab, program: &Path) -> Ran {
+fn command(lab: &Lab, program: &Path) -> Command {
     let mut command = lab.program(program.to_str().unwrap());
-    command.args(["replay:../talk.jsonl", "go"]).current_dir(&lab.project);
-    finish(command, b"")
+    command.args(ARGUMENTS).current_dir(&lab.project);
+    command
+}
+
+/// What the example is given.
+pub(crate) const ARGUMENTS: [&str; 2] = ["replay:../talk.jsonl", "go"];
+
+fn embedded(lab: &Lab, program: &Path) -> Ran {
+    finish(command(lab, program), b"")
 }
 
 /// A model that calls the shell with each of these commands, one after the other.
-fn talk(lab: &Lab, commands: &[&str]) {
+pub(crate) fn talk(lab: &Lab, commands: &[&str]) {
     let call = |(id, command): (usize, &&str)| {
         json!({"tool_calls": [{"id": id.to_string(), "name": "shell", "arguments": {"command": command}}]}).to_string()
     };
@@ -80,6 +87,14 @@ fn an_embedding_program_is_as_strict_as_ours_on_the_same_home() {
     assert_eq!(ours.len(), 4, "{ours:?}");
     assert!(theirs.stdout.contains("ended: Some(Done)"), "{theirs:?}");
     lab.assert_nobody_is_left();
+
+    // Where an agent has started it, nobody is asked whether a hook may run.
+    let asked = "is not approved: may it run this time?";
+    assert!(theirs.stdout.contains(asked) && theirs.stdout.contains("theirs.sh"), "{theirs:?}");
+    let mut under_agent = command(&lab, &program);
+    under_agent.env("CLAUDECODE", "1");
+    let ran = finish(under_agent, b"");
+    assert!(!ran.stdout.contains(asked) && ran.stdout.contains("ended: Some(Done)"), "{ran:?}");
 
     // A configuration that cannot be relied on is no reason to go on without guards.
     lab.write("home/.ollm/config.yaml", "hooks: {guards: 7}\n");

@@ -119,6 +119,12 @@ fn an_event_without_the_subject_of_a_matcher_is_refused_by_gates_and_told_otherw
     let lab = Lab::new();
     let nothing = lab.event(r#"{"event": "before_tool", "data": {"name": "shell"}}"#);
     says(&nothing, "the before_tool event has no `tool_name`, so nothing that depends on the tool was judged");
+    // Where not even the name of the tool is known, the guards take every field for an argument.
+    for command in ["rm -rf ~", "echo x > ~/.ollm/config.yaml"] {
+        let data = json!({"tol": "shell", "argz": {"command": command}});
+        let ran = lab.event(json!({"event": "before_tool", "data": data}).to_string());
+        assert_ne!(ran.answer()["flow"], "no_opinion", "{command}: {ran:?}");
+    }
     lab.user_hook("before_tool", "watcher", "echo '{\"continue\": true}'", r#", "matcher": "shell""#);
     for event in
         [r#"{"event": "before_tool", "data": {"args": {}}}"#, r#"{"event": "before_tool", "data": {"tool_name": ""}}"#]

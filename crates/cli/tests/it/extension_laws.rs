@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ollm_catalog::{Extensions, Overrides, Places, Positions, Surroundings, configuration, extensions};
+use ollm_catalog::{Extensions, Overrides, Places, Surroundings, configuration, extensions};
 use ollm_engine::{Engine, Environment};
 use ollm_protocol::{Event, EventKind, Hook, Source, Variable};
 use ollm_store::{Secrets, Switch, Switches, set_switches};
@@ -65,7 +65,7 @@ impl World {
 
     /// As a process that has just started finds them.
     fn load(&self) -> (Extensions, Engine) {
-        let (config, _) = configuration(&self.places, &|_| None, &Overrides::default(), Positions::OnDemand);
+        let (config, _) = configuration(&self.places, &|_| None, &Overrides::default());
         let (switches, _) = Switches::load(&self.switches());
         let surroundings = Surroundings {
             places: &self.places,
@@ -74,7 +74,6 @@ impl World {
             switches: &switches,
             secrets: &Secrets::default(),
             now: SystemTime::now(),
-            positions: Positions::OnDemand,
             approved: None,
             vouched: None,
             commands: ollm_protocol::Commands::default(),
@@ -175,7 +174,7 @@ proptest! {
         fs::write(hooks.join("a.sh"), "echo \"$PIN\" >&2; printf '{\"systemMessage\": \"%s\", \"error\": \"%s\"}' \"$PIN\" \"$PIN\"\n").unwrap();
         let entry = r#"{"hooks": {"before_tool": [{"name": "a", "command": "sh", "args": ["a.sh"]}]}}"#;
         fs::write(hooks.join("a.json"), entry).unwrap();
-        let (catalog, _) = ollm_catalog::load(&world.places, &|_| None, &Overrides::default(), Positions::OnDemand);
+        let (catalog, _) = ollm_catalog::load(&world.places, &|_| None, &Overrides::default());
         let mut engine = world.engine();
         let mut hook: Hook = catalog.hooks[0].clone();
         hook.settings = vec![Variable { name: "PIN".to_owned(), value: secret.clone().into(), secret: true }];

@@ -109,7 +109,9 @@ fn the_limit_of_the_output_can_be_set() {
 
 fn large_event() -> Vec<u8> {
     let text = "x".repeat(8 << 20);
-    json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": text}}}).to_string().into_bytes()
+    json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}, "note": text}})
+        .to_string()
+        .into_bytes()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, shell_event};
+use crate::lab::{Lab, finish, shell_event};
 
 /// A lab whose user has one hook file with this entry under this key.
 fn lab(event: &str, entry: &Value) -> Lab {
@@ -199,13 +199,18 @@ fn after_the_refusal_of_a_guard_nothing_of_the_project_is_read() {
     let lab = Lab::new();
     lab.workspace("broken.json", "{ not JSON");
     lab.workspace_hook("before_tool", "theirs", "cat > /dev/null", "");
+    lab.workspace("stray.sh", "true");
     lab.user_hook("before_tool", "mine", "cat > /dev/null", "");
-    let ordinary = lab.event(shell_event("ls"));
-    assert!(ordinary.stderr.contains("broken.json"), "{ordinary:?}");
-    assert_eq!(ordinary.skip("theirs")["reason"], "untrusted");
     let refused = lab.event(shell_event("rm -rf ~"));
-    assert_eq!((refused.code, refused.hook("mine")["status"].as_str()), (2, Some("ok")), "{refused:?}");
-    assert!(!refused.stderr.contains("broken.json"), "{refused:?}");
+    let explained = finish(lab.ollm(&["hook", "run", "--explain"]), shell_event("rm -rf ~").as_bytes());
+    for ran in [&refused, &explained] {
+        assert_eq!((ran.code, ran.hook("mine")["status"].as_str()), (2, Some("ok")), "{ran:?}");
+        assert!(!ran.stderr.contains("broken.json") && !ran.stderr.contains("stray.sh"), "{ran:?}");
+        assert!(!ran.stdout.contains("theirs"), "{ran:?}");
+    }
+    let ordinary = lab.event(shell_event("ls"));
+    assert!(ordinary.stderr.contains("broken.json") && ordinary.stderr.contains("stray.sh"), "{ordinary:?}");
+    assert_eq!(ordinary.skip("theirs")["reason"], "untrusted");
     let skipped = &refused.answer()["skipped"];
     assert_eq!(skipped.as_array().map(Vec::len), Some(1), "{skipped}");
     assert_eq!((&skipped[0]["id"], &skipped[0]["reason"]), (&json!("workspace"), &json!("after_block")), "{skipped}");

@@ -156,7 +156,7 @@ fn a_chat_switches_extensions_itself() {
     let mut chat = Chat::new(&lab, &[]);
     assert_eq!(chat.server("srv").0, "ready");
     let list = chat.say("/ext");
-    assert!(list.contains("tools  1.0.0    user   on     trusted  1 server"), "{list}");
+    assert!(list.contains("tools  on     trusted  1.0.0    user   1 server"), "{list}");
     assert!(chat.say("/ext tools").contains("server      srv: "));
     assert!(chat.say("/ext disable tools").contains("tools is off"));
     chat.was_told("extension `tools` is off; servers ended: srv");
@@ -295,7 +295,9 @@ fn a_project_that_appears_in_a_chat_is_taken_in_and_runs_nothing_unasked() {
     chat.is_told(
         "extension `late` is new, and waits for `ollm ext trust late`; server `srv` of extension `late` is not started",
     );
-    assert!(chat.say("/ext").contains("late  1.0.0    workspace"), "every command of the chat knows it");
+    let list = chat.say("/ext");
+    let late = list.lines().find(|line| line.starts_with("late "));
+    assert!(late.is_some_and(|line| line.contains("workspace")), "every command of the chat knows it: {list}");
     chat.say("one");
     assert!(!marked("own") && !marked("late") && !was_started(&lab, "srv"), "{}", chat.told());
     approve(&lab, "late");
@@ -319,10 +321,10 @@ fn a_project_that_appears_with_a_broken_configuration_counts_once_that_is_mended
     chat.is_told("everything stays as it was: ");
     chat.say("");
     assert_eq!(chat.told(), "", "once is enough");
-    assert!(!chat.say("/hooks").contains("own.json"));
+    assert!(!chat.say("/hooks").contains("\nown "));
     fs::remove_file(lab.project.join(".ollm/config.yaml")).unwrap();
     chat.is_told("is a project now; new hooks: ");
-    assert!(chat.say("/hooks").contains("own.json"));
+    assert!(chat.say("/hooks").contains("\nown "));
     chat.end();
 }
 
@@ -339,7 +341,7 @@ fn a_nearer_project_does_not_take_the_place_of_one_that_guards_the_chat() {
     lab.write("project/inner/.ollm/hooks/inner.json", crate::lab::hook_file("before_agent", "inner", ""));
     chat.is_told("inner is a project now, which counts when the chat is started anew");
     let hooks = chat.say("/hooks");
-    assert!(hooks.contains("outer") && !hooks.contains("inner.json"), "{hooks}");
+    assert!(hooks.contains("outer") && !hooks.contains("\ninner "), "{hooks}");
     assert_eq!(chat.told(), "");
     fs::remove_dir_all(lab.root.join("project/.ollm")).unwrap();
     chat.is_told("inner is a project now; new hooks: workspace:inner.json:before_agent:inner; hooks gone: ");
@@ -504,15 +506,15 @@ fn a_skill_is_handed_to_the_agent_in_a_chat_and_by_a_command() {
     let expected =
         json!({"content": "explained", "expect": {"role": "user", "last": ["Explain src/a b.rs in a {{file}} tone."]}});
     let mut chat = Chat::new(&lab, &[expected.clone(), json!({"content": "more"})]);
-    assert!(chat.say("/skill").contains("tools.explain  file, tone    untrusted  Explains"));
+    assert!(chat.say("/skill").contains("tools.explain  untrusted  file, tone    Explains"));
     chat.say("/skill explain file=src/a b.rs tone={{file}}");
     chat.was_told("extension `tools` is not approved");
     approve(&lab, "tools");
-    assert!(chat.say("/skill").contains("tools.explain  file, tone    trusted  Explains"));
+    assert!(chat.say("/skill").contains("tools.explain  trusted  file, tone    Explains"));
     assert_eq!(chat.say("/skill explain file=src/a b.rs tone={{file}}"), "explained\n");
     chat.told();
     chat.say("/skill explain file=x");
-    chat.was_told("skill `explain` misses tone\n  hint: give a value with tone=…\n");
+    chat.was_told("skill `explain` has no value for tone\n  hint: give a value with tone=…\n");
     chat.say("/skill explain now");
     chat.was_told("`now` is no NAME=VALUE");
     chat.say("/skill nobody");

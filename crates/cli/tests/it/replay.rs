@@ -49,6 +49,41 @@ fn what_changed_in_the_hooks_is_told_and_nothing_is_touched() {
 }
 
 #[test]
+fn a_text_that_changed_is_told_and_one_that_is_never_the_same_is_not() {
+    let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
+    let says = |reason: &str, context: &str| {
+        format!(
+            "echo '{{\"decision\": \"block\", \"reason\": \"'\"{reason}\"'\", \"additionalContext\": \"{context}\"}}'\n"
+        )
+    };
+    lab.user_hook("before_tool", "guard", &says("no", "old"), r#", "dialect": "agent""#);
+    lab.event(shell_event("ls"));
+    let Some(same) = words(&lab.run(&["replay", "--json"])) else { return };
+    assert_eq!(same, ["same"]);
+    lab.user("guard.sh", says("never", "old"));
+    let ran = lab.run(&["replay", "--json"]);
+    let reason = json!([{"hook": null, "before": "reason \"no\"", "now": "reason \"never\""}]);
+    assert_eq!((ran.code, &ran.answer()["events"][0]["differences"]), (1, &reason), "{ran:?}");
+    lab.user("guard.sh", says("$(date +%N)", "old"));
+    let ran = lab.run(&["replay", "--json"]);
+    assert_eq!((ran.code, words(&ran).unwrap()), (0, vec!["same".to_owned()]), "{ran:?}");
+}
+
+#[test]
+fn context_that_changed_is_told() {
+    let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
+    let says = |context: &str| format!("echo '{{\"hookSpecificOutput\": {{\"additionalContext\": \"{context}\"}}}}'\n");
+    lab.user_hook("before_agent", "adds", &says("old"), r#", "dialect": "agent""#);
+    lab.event(json!({"event": "before_agent", "data": {"prompt": "hi"}}).to_string());
+    let Some(same) = words(&lab.run(&["replay", "--json"])) else { return };
+    assert_eq!(same, ["same"]);
+    lab.user("adds.sh", says("new"));
+    let ran = lab.run(&["replay", "--json"]);
+    let context = json!([{"hook": null, "before": "context \"old\"", "now": "context \"new\""}]);
+    assert_eq!(ran.answer()["events"][0]["differences"], context, "{ran:?}");
+}
+
+#[test]
 fn one_event_and_a_time_and_a_changed_file_can_be_asked_for() {
     let lab = recording();
     let refused = lab.event(shell_event("forbidden thing")).answer()["traceId"].as_str().unwrap().to_owned();

@@ -293,7 +293,7 @@ fn s07_hooks_that_are_off_leave_the_guards_on_and_what_is_off_is_said_in_one_lin
     assert_eq!(lab.event_from("agent", r#"{"hook_event_name": "PreToolUse", "tool_name": "Read"}"#).stderr, "");
     lab.write("home/.ollm/config.yaml", "hooks: {guards: [self-protection]}\n");
     let ran = lab.event(shell_event("ls"));
-    let line = "guard `destructive-commands` is off: hooks.guards does not name it (~/.ollm/config.yaml)";
+    let line = "guard `destructive-commands` is off: hooks.guards does not name it (~/.ollm/config.yaml:1:17)";
     assert!(ran.stderr.contains(line), "{}", ran.stderr);
 }
 

@@ -53,9 +53,12 @@ fn a_hook_is_off_for_as_long_as_was_said() {
 }
 
 #[test]
-fn a_guard_can_be_switched_off_by_a_person_and_by_no_agent() {
+fn which_guards_are_on_is_said_in_the_configuration_alone() {
     let lab = Lab::new();
     let guard = "builtin:destructive-commands";
+    let refused = lab.run(&["hook", "disable", guard]);
+    assert!(refused.code == 64 && refused.stderr.contains("hooks.guards"), "{refused:?}");
+    assert_eq!(lab.event(shell_event("rm -rf /usr")).code, 2);
     let agent = Lab::new().set("CLAUDECODE", "1");
     for arguments in
         [&["hook", "disable", guard][..], &["hook", "enable", guard], &["hook", "disable", guard, "--for", "5m"]]
@@ -64,7 +67,7 @@ fn a_guard_can_be_switched_off_by_a_person_and_by_no_agent() {
         assert_eq!((refused.code, refused.stderr.contains("an agent may not switch hooks")), (4, true), "{refused:?}");
     }
     assert_eq!(agent.event(shell_event("rm -rf /usr")).code, 2);
-    lab.run(&["hook", "disable", guard]);
+    assert_eq!(lab.run(&["config", "set", "hooks.guards", "[self-protection]"]).code, 0);
     assert_eq!(lab.event(shell_event("rm -rf /usr")).code, 0);
 }
 
@@ -123,7 +126,7 @@ fn hooks_that_are_off_all_together_show_as_such() {
     assert_eq!(enabled, [true, true, false], "the guards stay on");
     assert_eq!(listed.stderr.matches("hooks are off").count(), 1, "{}", listed.stderr);
     let listed = lab.run(&["hook", "list"]);
-    assert!(listed.stdout.lines().last().unwrap().ends_with("disabled"), "{}", listed.stdout);
+    assert!(listed.stdout.lines().last().unwrap().starts_with("mine                  disabled"), "{}", listed.stdout);
     assert_eq!(listed.stderr.matches("hooks are off").count(), 1, "{}", listed.stderr);
     let id = lab.run(&["hook", "list", "--json"]).answer()[2]["id"].as_str().unwrap().to_owned();
     let shown = lab.run(&["hook", "show", &id]);

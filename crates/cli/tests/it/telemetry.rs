@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::lab::{Lab, eventually};
 use crate::watch::Watch;
 
-/// A collector that keeps what it is sent.
+/// A collector that keeps what it is sent: heads and bodies of requests.
 fn collector() -> (String, Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -35,8 +35,7 @@ fn collector() -> (String, Receiver<(String, Value)>) {
             reader.read_exact(&mut body).unwrap();
             let mut stream = stream;
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}").unwrap();
-            let first = lines.first().cloned().unwrap_or_default();
-            if sender.send((first, serde_json::from_slice(&body).unwrap())).is_err() {
+            if sender.send((lines.concat(), serde_json::from_slice(&body).unwrap())).is_err() {
                 return;
             }
         }
@@ -65,7 +64,9 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
 #[test]
 fn every_event_and_every_hook_is_a_span_and_never_with_its_data() {
     let (address, kept) = collector();
-    let lab = Lab::new().set("OLLM_TELEMETRY_OTLP_ENDPOINT", &address);
+    let lab = Lab::new()
+        .set("OLLM_TELEMETRY_OTLP_ENDPOINT", &address)
+        .set("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=some%20key,x-other=1");
     lab.user_hook("file_created", "sees", "cat > /dev/null; echo '{\"continue\": true}'", "");
     let mut watch = Watch::new(&lab);
     lab.write("project/telling-name.txt", "telling content");
@@ -76,6 +77,7 @@ fn every_event_and_every_hook_is_a_span_and_never_with_its_data() {
     while !is_ours(&spans) || numbers == 0 {
         let (line, body) = kept.recv_timeout(Duration::from_mins(1)).unwrap();
         assert!(!body.to_string().contains("telling"), "{body}");
+        assert!(line.contains("x-key: some key\r\n") && line.contains("x-other: 1\r\n"), "{line}");
         if line.starts_with("POST /v1/metrics ") {
             let metrics = &body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
             assert_eq!((&metrics[0]["name"], &metrics[0]["sum"]["isMonotonic"]), (&json!("ollm.events"), &json!(true)));
@@ -129,6 +131,10 @@ fn what_cannot_be_told_is_said_once_and_holds_nothing_up() {
     watch.was_told(&format!("Prometheus cannot ask at {address}"));
     watch.was_told("an address begins with http:// or https://");
     watch.events();
+    let lab = Lab::new()
+        .set("OLLM_TELEMETRY_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+        .set("OTEL_EXPORTER_OTLP_HEADERS", "secret");
+    Watch::new(&lab).was_told("OTEL_EXPORTER_OTLP_HEADERS must be name=value,name=value");
     // Nobody answers there: spans are dropped, and the end does not wait for them.
     let lab = Lab::new().set("OLLM_TELEMETRY_OTLP_ENDPOINT", &format!("http://{}", free()));
     let mut watch = Watch::new(&lab);

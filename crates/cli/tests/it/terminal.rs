@@ -35,6 +35,29 @@ fn runs(lab: &Lab) -> bool {
 }
 
 #[test]
+fn what_takes_long_shows_a_sign_on_a_terminal_only() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "slow", "sleep 1; printf '{\"continue\": true}'\n", "");
+    let shown = on_a_terminal(&lab, "", &["hook", "test", "slow"]).stdout;
+    let (sign, answer) = shown.split_once("running the hook").unwrap_or_else(|| panic!("{shown:?}"));
+    assert!(!sign.contains("slow") && answer.contains("slow"), "{shown:?}");
+    let ran = lab.run(&["hook", "test", "slow"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    assert!(!ran.stdout.contains("running the hook") && !ran.stdout.contains('\u{1b}'), "{ran:?}");
+}
+
+#[test]
+fn states_have_colours_on_a_terminal_and_nowhere_else() {
+    let lab = lab("exit 0\n");
+    let shown = on_a_terminal(&lab, "", &["hook", "list"]).stdout;
+    assert!(shown.contains("\u{1b}[32mtrusted\u{1b}[0m"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[33muntrusted\u{1b}[0m"), "{shown:?}");
+    assert!(!lab.run(&["hook", "list"]).stdout.contains('\u{1b}'));
+    let plain = lab.set("NO_COLOR", "1");
+    assert!(!on_a_terminal(&plain, "", &["hook", "list"]).stdout.contains("\u{1b}[3"));
+}
+
+#[test]
 fn a_letter_or_its_word_approves_what_was_shown() {
     for answer in ["a\\n", "A\\n", "always\\n"] {
         let lab = lab("touch canary\n");
@@ -87,8 +110,10 @@ fn what_a_script_holds_cannot_repaint_the_screen() {
     for id in [ID, "red"] {
         let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", id]);
         assert!(ran.stdout.contains(r"\u{1b}["), "{}", ran.stdout);
+        // Our own error is in colour, after all that the hook could show.
+        let (shown, _) = ran.stdout.split_once("\u{1b}[1;31merror").unwrap();
         for hidden in ['\u{1b}', '\u{202e}', '\u{8}', '\u{200b}'] {
-            assert!(!ran.stdout.contains(hidden), "{:?}", ran.stdout);
+            assert!(!shown.contains(hidden), "{shown:?}");
         }
     }
 }

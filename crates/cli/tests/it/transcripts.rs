@@ -39,6 +39,31 @@ fn symptoms_print_what_their_page_shows() {
 }
 
 #[test]
+fn the_guide_to_hooks_prints_what_it_shows() {
+    check("hooks.md");
+}
+
+#[test]
+fn the_guide_to_traces_prints_what_it_shows() {
+    check("trace.md");
+}
+
+#[test]
+fn the_configuration_prints_what_its_page_shows() {
+    check("configuration.md");
+}
+
+#[test]
+fn every_page_with_a_transcript_is_run() {
+    let own = include_str!("transcripts.rs");
+    for page in fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = page.file_name().unwrap().to_string_lossy().into_owned();
+        let has_transcript = page.is_file() && fs::read_to_string(&page).unwrap().contains("```console\n");
+        assert!(!has_transcript || own.contains(&format!("check(\"{name}\")")), "docs/{name} is not run");
+    }
+}
+
+#[test]
 fn an_ellipsis_stands_for_any_text_and_nothing_else_does() {
     assert!(fits("a … c\n  …\nlast\n", "a b c\n1\n2\nlast\n"));
     assert!(fits("a\n…\n", "a\n"));

@@ -45,6 +45,22 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "cryptsetup" => first_word(run, &["luksFormat", "erase", "luksErase"]),
         "zpool" | "zfs" => first_word(run, &["destroy"]),
         "lvremove" | "vgremove" | "pvremove" => Some((Flow::Block, "destroys a volume")),
+        "lvreduce" | "vgreduce" | "sg_format" => Some((Flow::Ask, "may destroy a volume")),
+        "dmsetup" => first_word(run, &["remove_all", "wipe_table"]),
+        "kexec" => {
+            options(&run.args).any(|option| is_letters(option, 'e')).then_some((Flow::Ask, "starts another system"))
+        }
+        "fuser" => {
+            let has = |letter| options(&run.args).any(|option| is_letters(option, letter));
+            (has('k') && has('m')).then_some((Flow::Ask, "ends whoever uses a whole file system"))
+        }
+        "efibootmgr" => {
+            options(&run.args).any(|option| is_letters(option, 'B')).then_some((Flow::Ask, "removes a way to start"))
+        }
+        "flashrom" => {
+            let writes = |option: &str| is_letters(option, 'w') || is_letters(option, 'E') || option == "--write";
+            options(&run.args).any(writes).then_some((Flow::Ask, "overwrites firmware"))
+        }
         "mdadm" => {
             let zeroes = options(&run.args).any(|option| is_long(option, "--zero-superblock", 6));
             zeroes.then_some((Flow::Block, "destroys a volume"))

@@ -192,9 +192,14 @@ impl Precious {
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
-        let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
-        let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path) && !self.is_new(path);
-        !target.open() && !self.is_ordinary(target, place) && self.paths(target, place).iter().any(system)
+        let leads_on =
+            |path: &Path| ["root", "cwd"].iter().any(|link| path.starts_with(Path::new("/proc/self").join(link)));
+        let of_process = |path: &Path| path::is_in_folder(path, Path::new("/proc/self")) && !leads_on(path);
+        let own = |path: &Path| is_in_any(path, PASSING) || of_process(path);
+        let system = |path: &Path| is_in_any(path, BELOW) && !own(path) && !self.is_new(path);
+        // `/proc/self/root/etc` is `/etc`.
+        let named = |path: &PathBuf| if leads_on(path) { system(&self.real_place(path)) } else { system(path) };
+        !target.open() && !self.is_ordinary(target, place) && self.paths(target, place).iter().any(named)
     }
 
     /// Whether it would be a new file among those of one service: nothing is lost.

@@ -69,6 +69,8 @@ impl<'a> Expander<'a> {
             }
             ["printf", format, rest @ ..] => one(formatted(format, rest)?),
             ["dirname", file] => one(parent(file)),
+            ["git", "rev-parse", "--git-dir" | "--git-common-dir" | "--absolute-git-dir"] => one(".git".to_owned()),
+            ["git", "rev-parse", "--git-path", path] => one(format!(".git/{path}")),
             ["basename", file] => one(file.trim_end_matches('/').rsplit('/').next()?.to_owned()),
             ["realpath", file] | ["readlink", "-f", file] => one((*file).to_owned()),
             // Where it is installed is not known, but that it is a program is.
@@ -92,7 +94,7 @@ impl<'a> Expander<'a> {
 /// Whether something is known of what a program prints.
 fn is_answer_known(name: &str) -> bool {
     const KNOWN: Names<32> = Names::of(&[&[
-        "basename", "command", "dirname", "echo", "mktemp", "printf", "pwd", "readlink", "realpath", "which",
+        "basename", "command", "dirname", "echo", "git", "mktemp", "printf", "pwd", "readlink", "realpath", "which",
     ]]);
     KNOWN.tables_with(name) != 0 || program::printed_word(name).is_some()
 }

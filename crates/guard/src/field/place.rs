@@ -124,7 +124,7 @@ impl Place {
         self.lost &= !absolute;
         self.above &= !absolute;
         let mut folders: Vec<PathBuf> = self.folders.iter().map(|folder| path::join(folder, target)).collect();
-        folders.dedup();
+        folders.dedup_by(|one, other| path::is_same(one, other));
         self.folders = folders.into();
     }
 }

@@ -15,7 +15,7 @@ const REASON: &str = "an agent may not approve or switch off its own guards";
 /// What of our own command line changes which guards run; without a verb, the whole command does.
 const VERBS: &[(&str, &[&str])] = &[
     ("hook", &["add", "disable", "edit", "enable", "remove", "trust", "untrust"]),
-    ("ext", &["dev", "disable", "enable", "set", "trust", "uninstall"]),
+    ("ext", &["dev", "disable", "enable", "install", "pin", "set", "trust", "uninstall", "update"]),
     ("mcp", &["add", "login", "logout", "remove", "review", "trust", "untrust"]),
     ("config", &["migrate", "set", "unset"]),
     ("trust", &["init"]),
@@ -143,11 +143,10 @@ pub(super) fn copy(run: &Run, is_ours: impl Fn(&Field) -> bool) -> Option<Findin
     if run.program.files != Files::Known || run.name == "ollm" || only_looks(&run.name) {
         return None;
     }
-    let value = |arg: &Field| match arg.text.split_once('=') {
-        Some((_, value)) => Field { text: value.to_owned(), ..arg.clone() },
-        None => arg.clone(),
-    };
-    let named = run.args.iter().any(|arg| is_ours(&value(arg)));
+    let named = run.args.iter().any(|arg| match arg.text.split_once('=') {
+        Some((_, value)) => is_ours(&Field { text: value.to_owned(), ..arg.clone() }),
+        None => is_ours(arg),
+    });
     named.then(|| Finding::ask(format!("{REASON}, and a copy of ollm could: {}", run.shown())))
 }
 

@@ -343,7 +343,8 @@ impl Watch {
             let hidden = |part: &String| part.starts_with('.');
             (1..=parts.len().min(key.len())).any(|count| {
                 let (Some(begin), Some(end)) = (parts.get(..count), key.get(key.len() - count..)) else { return false };
-                begin == end && (count > 1 || begin.iter().any(hidden))
+                let is_git_hook = || parts.get(1).is_some_and(|name| GIT_HOOKS.contains(&name.as_str()));
+                begin == end && (count > 1 || begin.iter().any(hidden) || begin == ["hooks"] && is_git_hook())
             }) || (reach != Reach::File
                 && parts.last().is_some_and(|last| hidden(last) && key.contains(&last.as_str())))
         };
@@ -388,6 +389,26 @@ impl Watch {
         None
     }
 }
+
+/// What `git` runs in its folder of hooks, as far as anybody plants something there.
+const GIT_HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-merge",
+    "post-rewrite",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "prepare-commit-msg",
+    "reference-transaction",
+];
 
 /// Our own program, wherever programs are.
 fn own_program(field: &Field) -> Option<Hit> {

@@ -19,7 +19,8 @@ use crate::{
 const FOLDER_OPTIONS: &[&str] = &["-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--workdir"];
 
 /// Variables that tell `git` where it works and what it runs.
-const GIT_VARIABLES: &[&str] = &["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_WORK_TREE"];
+const GIT_VARIABLES: &[&str] =
+    &["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_TEMPLATE_DIR", "GIT_WORK_TREE"];
 
 /// How many carriers may stand before one another.
 const MOST_CARRIERS: usize = 32;
@@ -134,6 +135,7 @@ impl Walker {
             }
             "su" | "runuser" | "sg" | "flock" | "nix-shell" => self.text_option(&name, fields, feed, depth),
             "at" | "batch" | "crontab" => {
+                self.guess_written(fields, depth);
                 self.scheduled(args, feed, depth);
                 self.work(name, fields, feed);
             }
@@ -166,7 +168,16 @@ impl Walker {
                 if program::runs_its_input(&name) && (is_fed_code(args, feed) || is_given_code(args)) {
                     self.unclear(format!("an interpreter runs whatever it is fed: {}", show(fields)));
                 }
-                self.run_tasks(&name, depth);
+                self.run_tasks(&name, args, depth);
+                if !program.only_reads {
+                    self.guess_written(fields, depth);
+                }
+                if program.arguments == Arguments::Code && args.iter().any(|arg| self.is_made_of_unknown(arg)) {
+                    self.unclear(format!(
+                        "it runs a file that it has made itself, of which nothing is known: {}",
+                        show(fields)
+                    ));
+                }
                 self.guess_by(program, &name, fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
                 if self.guesses == 0 || !is_idle(program, fields) {

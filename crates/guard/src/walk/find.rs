@@ -40,6 +40,9 @@ impl Walker {
         let (roots, selection) = if name == "find" { (find_roots(args), selection(args)) } else { fd_roots(args) };
         for command in commands(args) {
             for root in &roots {
+                if !self.affords(command.len()) {
+                    return;
+                }
                 let mut command = command.to_vec();
                 // `fd` puts what it finds at the end, unless it is told where.
                 if name != "find" && !command.iter().any(|field| field.text.contains('{')) {
@@ -58,13 +61,24 @@ impl Walker {
     }
 }
 
-/// The commands behind `-exec` and the like.
+/// The commands behind `-exec` and the like. Each goes up to its end, also over words that would begin another one.
 fn commands(args: &[Field]) -> impl Iterator<Item = &[Field]> {
-    let starts = args.iter().enumerate().filter(|(_, arg)| RUNS.contains(&arg.text.as_str()));
-    starts.map(|(at, _)| {
-        let rest = args.get(at + 1..).unwrap_or_default();
-        let length = rest.iter().take_while(|arg| !matches!(arg.text.as_str(), ";" | "+")).count();
-        rest.get(..length).unwrap_or_default()
+    let mut rest = args;
+    std::iter::from_fn(move || {
+        while let Some((arg, behind)) = rest.split_first() {
+            rest = behind;
+            if RUNS.contains(&arg.text.as_str()) {
+                let length = rest.iter().take_while(|arg| !matches!(arg.text.as_str(), ";" | "+")).count();
+                let (command, behind) = rest.split_at_checked(length)?;
+                rest = behind;
+                return Some(command);
+            }
+            // What a test compares with is no action.
+            if FILTERS.contains(&arg.text.as_str()) && arg.text != "-empty" {
+                rest = rest.get(1..).unwrap_or_default();
+            }
+        }
+        None
     })
 }
 

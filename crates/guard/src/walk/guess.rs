@@ -19,6 +19,7 @@ use crate::{
     program::{self, Arguments, Behind, Program},
     text,
 };
+use code::takes_code;
 pub(super) use inert::{is_inert, is_inert_word, varies_inertly};
 
 /// How deep a guess within a guess is followed.
@@ -73,6 +74,16 @@ impl Walker {
             }
             (_, said) => (fields, said == Some(Behind::Names)),
         };
+        // It may be a language nobody has heard of.
+        let is_code = |pair: &[Field]| match pair {
+            [before, field] => {
+                field.text.contains('(') && (field.text.contains(['"', '\'']) || takes_code(&before.text))
+            }
+            _ => false,
+        };
+        if fields.windows(2).any(is_code) {
+            self.guess_code(name, fields, feed, depth);
+        }
         // Most arguments are neither lines nor names of programs that do harm.
         let may_run = |field: &Field| {
             is_line(&field.text) || field.text.starts_with('[') || does_harm(&path::base_name(&field.text))
@@ -178,6 +189,10 @@ impl Walker {
 
     /// A value that a program may run.
     pub(super) fn guess_value(&mut self, text: &str, depth: usize) {
+        // It may name a file that holds what runs: `BASH_ENV=x`.
+        if let Some(code) = self.written_text(&Field::literal(text)) {
+            self.guessed(|walker| walker.guess_text(&code, depth));
+        }
         if is_line(text) {
             self.guessed(|walker| walker.guess_argument(text, depth));
         }

@@ -130,7 +130,14 @@ impl<'a> Scene<'_, 'a> {
         {
             self.walker.stdin = Some(feed.clone());
         }
-        self.keep_written(command, words, feed);
+        // It is there once the command has run.
+        let (written, place) = (self.written_by(command, words, feed), self.walker.place.clone());
+        self.run_ways(words, feed, depth);
+        self.walker.keep_written(&written, &place);
+    }
+
+    /// A command for all that its words may become.
+    fn run_ways(&mut self, words: &'a [Word], feed: &Feed, depth: usize) {
         let expander = self.expander(feed);
         let mut ways = if self.walker.aliases.is_empty() && varies_inertly(words) {
             expander.distinct_words(words, is_inert_word)
@@ -205,6 +212,11 @@ impl<'a> Scene<'_, 'a> {
     }
 
     fn redirect(&mut self, redirect: &'a Redirect, feed: &mut Feed, depth: usize) {
+        let is_remote =
+            |word: &Word| bare(word).is_some_and(|file| file.starts_with("/dev/tcp/") || file.starts_with("/dev/udp/"));
+        if redirect.word().is_some_and(is_remote) {
+            self.walker.unclear("it reads from another machine, or writes to one".to_owned());
+        }
         match redirect {
             Redirect::Write(word)
             | Redirect::Read { file: word, writes: true, .. }
@@ -221,11 +233,13 @@ impl<'a> Scene<'_, 'a> {
                     let place = self.walker.place.clone();
                     self.walker.push(Deed::Read { file: read, place });
                 }
-                match bare(file) {
+                let written = self.files(file, feed).iter().find_map(|file| self.walker.fed_from(file));
+                match (written, bare(file)) {
+                    (Some(written), _) => *feed = written,
                     // The same input by another name.
-                    Some(file) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
-                    Some(_) => *feed = Feed::Nothing,
-                    None => *feed = Feed::Pipe,
+                    (None, Some(file)) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
+                    (None, Some(_)) => *feed = Feed::Nothing,
+                    (None, None) => *feed = Feed::Pipe,
                 }
             }
             Redirect::Text { input, .. } | Redirect::Document { input, .. } => {

@@ -53,7 +53,8 @@ impl Walker {
     /// A shell: the text behind `-c`, a file, or what it is fed.
     pub(super) fn shell(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
         let mut rest = fields.iter().enumerate().skip(1);
-        let (mut streamed, mut command) = (false, false);
+        let (mut streamed, mut command, mut plain) = (false, false, false);
+        self.guess_written(fields, depth);
         while let Some((at, field)) = rest.next() {
             let Some(option) = field.known().or_else(|| self.named_by_wildcard(field)) else {
                 return self.unknown(format!("what the shell runs is not written out: {}", show(fields)));
@@ -61,8 +62,10 @@ impl Walker {
             match option {
                 "--rcfile" | "--init-file" => drop(rest.next()),
                 "--command" => command = true,
+                // What follows is a file, whatever it is called.
+                "-" | "--" if !command && !plain && at + 1 < fields.len() => plain = true,
                 "-" | "--" if !command => break,
-                _ if option.starts_with(['-', '+']) && option.len() > 1 => {
+                _ if !plain && option.starts_with(['-', '+']) && option.len() > 1 => {
                     command |= is_cluster(option, 'c');
                     // `-euo pipefail`: each `o` takes the next argument.
                     let letters = option.get(1..).filter(|letters| !letters.starts_with('-')).unwrap_or_default();

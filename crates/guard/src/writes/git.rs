@@ -62,7 +62,13 @@ fn by_verb(run: &Run) -> Vec<Touch> {
     match verb {
         Some("init") => {
             folders.extend(rest.into_iter().next());
-            let written = each(folders.clone(), Touch::Content);
+            if folders.is_empty() {
+                folders.push(Field::literal("."));
+            }
+            // What is in a template becomes hooks.
+            let template = run.args.iter().any(|arg| arg.text.starts_with("--templ"));
+            let hooks = folders.iter().filter(|_| template).map(|folder| joined(folder, &Field::literal(".git/hooks")));
+            let written: Vec<Touch> = each(folders.iter().cloned().chain(hooks), Touch::Content);
             return written.into_iter().chain(each(folders, Touch::Project)).collect();
         }
         Some("bundle") if rest.first().is_some_and(|verb| verb.text == "create") => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ollm_protocol::nearest;
+use ollm_protocol::{Code, nearest};
 
 use super::Reader;
 use crate::mcp::Pairs;
@@ -97,7 +97,7 @@ impl Reader<'_> {
         if unhonoured.refused {
             self.refuse(at, Part::Key, &message, Some(help));
         } else {
-            self.warn(at, Part::Key, message, Some(help));
+            self.warn(Code::Ignored, at, Part::Key, message, Some(help));
         }
     }
 
@@ -147,7 +147,7 @@ impl Reader<'_> {
 
     fn env(&mut self, at: &Cursor<'_>) -> Pairs {
         if let Some((path, message)) = value::relative_entries(at) {
-            self.warn(&path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
+            self.warn(Code::WrongValue, &path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
         }
         self.pairs(at, |name| !name.is_empty() && !name.contains(['=', '\0']), |value| !value.contains('\0'))
     }
@@ -191,7 +191,7 @@ impl Reader<'_> {
             Reading::Exact(value) => Some(value),
             Reading::Converted(value) => {
                 let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
-                self.warn(at, Part::Value, message, None);
+                self.warn(Code::WrongValue, at, Part::Value, message, None);
                 Some(value)
             }
             Reading::Wrong => {
@@ -207,7 +207,7 @@ impl Reader<'_> {
         if matches!(reading, Reading::Wrong) {
             let key = at.key().unwrap_or_default();
             let message = format!("`{key}` must be {expected}, not {}; the default applies", at.node.kind());
-            self.warn(at, Part::Value, message, None);
+            self.warn(Code::WrongValue, at, Part::Value, message, None);
             return None;
         }
         self.need(at, reading, expected)

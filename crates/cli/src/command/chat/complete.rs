@@ -6,7 +6,6 @@ use ollm_agent::Cancel;
 use ollm_app::model::ModelConfig;
 use ollm_app::model::library::Library;
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 
 use super::slash::{COMMANDS, Names};
 use crate::arguments::{NameSource, names};
@@ -88,7 +87,7 @@ fn named(source: Names, context: &AppContext) -> Vec<String> {
 
 /// The models of a local Ollama; none where it does not answer.
 fn models(context: &AppContext) -> Vec<String> {
-    let Ok(app) = App::load(context, Positions::OnDemand) else { return Vec::new() };
+    let Ok(app) = App::load(context) else { return Vec::new() };
     let library = Library::of(&ModelConfig::of(&app.config), context);
     let listed = library.list(context, &Cancel::default()).unwrap_or_default();
     listed.into_iter().map(|model| format!("ollama:{}", model.name)).collect()

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use ollm_agent::Cancel;
 use ollm_app::AppContext;
+use ollm_protocol::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::Completer;
@@ -26,7 +27,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::complete::complete;
 use super::front::Input;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::say;
 
 /// The most lines that are remembered.
@@ -61,7 +62,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(context: &AppContext, cancel: &Cancel) -> Result<Reader, Failure> {
         let unread =
-            |error: ReadlineError| Failure::new(Kind::Environment, format!("the terminal cannot be read: {error}"));
+            |error: ReadlineError| Failure::new(Code::Environment, format!("the terminal cannot be read: {error}"));
         let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true);
         let config = config.completion_type(CompletionType::List).build();
         let mut editor: ChatEditor = Editor::with_config(config).map_err(unread)?;

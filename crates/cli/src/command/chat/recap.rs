@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use ollm_agent::{Message, Summary};
 use ollm_app::AppContext;
 use ollm_app::session::sessions;
+use ollm_protocol::Code;
 use ollm_store::{cut, escape_for_people, one_line};
 
 use crate::ask::Asker;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::timeline::{BOLD, DIM, PLAIN};
 
 /// So many messages are shown again.
@@ -42,7 +43,7 @@ pub(super) fn text(messages: &[Message]) -> String {
 /// Has a person pick an earlier conversation; those of this folder come first.
 pub(crate) fn pick_session(asker: &Asker, context: &AppContext) -> Result<Option<String>, Failure> {
     let listed = ollm_agent::list(&sessions(context));
-    let (mut list, _) = listed.map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
+    let (mut list, _) = listed.map_err(|error| Failure::new(Code::Environment, error.to_string()))?;
     let here = context.cwd.display().to_string();
     list.sort_by_key(|one| one.header.cwd != here);
     list.retain(|one| one.first.is_some());

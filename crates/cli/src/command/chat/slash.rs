@@ -11,11 +11,12 @@ use ollm_protocol::nearest;
 use ollm_store::{escape_for_people, one_line};
 use serde_json::Value;
 
-use super::super::hook::{columns, overview};
+use super::super::hook::overview;
 use super::super::skill;
 use super::{After, Chat, pick_session};
 use crate::arguments;
 use crate::error::{Failure, OK};
+use crate::table::{columns, table};
 
 /// What a name in a command names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,8 +192,12 @@ impl Chat<'_, '_> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
             [] | ["list"] => {
-                let text = overview(&self.desk.app.borrow());
-                self.tell(&text)
+                let text = overview(&self.desk.app.borrow(), false);
+                self.show(&text)
+            }
+            ["list", "--long"] => {
+                let text = overview(&self.desk.app.borrow(), true);
+                self.show(&text)
             }
             ["show" | "enable" | "disable" | "trust" | "untrust", _, ..] => {
                 self.command("hook", &words);
@@ -229,6 +234,11 @@ impl Chat<'_, '_> {
         self.output.lock().text(&text).map(drop)
     }
 
+    /// Shows a table, whose cells hold no control characters.
+    fn show(&self, table: &str) -> Result<(), Failure> {
+        self.output.lock().text(&format!("{}\n", table.trim_end())).map(drop)
+    }
+
     /// The tools whose names begin like this.
     fn tools(&self, start: &str) -> String {
         let tools = self.session.tools();
@@ -262,7 +272,10 @@ impl Chat<'_, '_> {
             },
             _ => Err(format!("write /mcp, /mcp NAME, or /mcp {} NAME", MCP_WORDS.join("|"))),
         };
-        self.tell(&done.map_or_else(|why| why, |()| servers(&mcp_tools.rows())))
+        match done {
+            Ok(()) => self.show(&servers(&mcp_tools.rows())),
+            Err(why) => self.tell(&why),
+        }
     }
 
     /// As `ollm ext` does it.
@@ -286,7 +299,7 @@ impl Chat<'_, '_> {
         let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
         if matches!(order, "" | "list") {
             let text = skill::overview(&self.desk.app.borrow(), &mut self.output.lock());
-            return self.tell(&text);
+            return self.show(&text);
         }
         let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.output.lock());
         match prompt {
@@ -331,6 +344,5 @@ fn servers(rows: &[[String; 4]]) -> String {
     if rows.is_empty() {
         return "there are no servers; `ollm mcp add` declares one".to_owned();
     }
-    let head = ["NAME", "STATE", "TOOLS", "PROBLEM"].map(str::to_owned);
-    columns(&std::iter::once(head).chain(rows.iter().cloned()).collect::<Vec<_>>())
+    table(["NAME", "STATE", "TOOLS", "PROBLEM"], rows.iter().cloned())
 }

@@ -1,19 +1,19 @@
 //! `ollm config get`: what applies for one setting, or for all of a section.
 
-use ollm_app::AppContext;
+use ollm_app::{AppContext, AppError};
 use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
 use super::{OF_EXTENSIONS, applying, discreet, entry, load, plain, refused};
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
 
 pub(super) fn run(key: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (mut config, mut problems) = load(context);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
-        return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
+        return Err(AppError::from(fatal).hint("correct the value or remove it").into());
     }
     let (settings, _) = applying(&mut config, context, &mut problems);
     for problem in problems.iter().filter(|problem| concerns(problem, key)) {

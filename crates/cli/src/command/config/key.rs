@@ -5,9 +5,10 @@ use std::io::Read;
 use ollm_app::model::key;
 use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::Config;
+use ollm_protocol::Code;
 
 use crate::ask::Asker;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 /// Longer ones are no keys.
@@ -41,7 +42,7 @@ fn given(typed: Option<&str>, url: &str, asker: &Asker) -> Result<String, Failur
         Some("-") => {
             let mut key = String::new();
             let read = std::io::stdin().lock().take(LONGEST).read_to_string(&mut key);
-            read.map_err(|error| Failure::new(Kind::Environment, format!("standard input cannot be read: {error}")))?;
+            read.map_err(|error| Failure::new(Code::Unreadable, format!("standard input cannot be read: {error}")))?;
             key
         }
         Some(key) => key.to_owned(),
@@ -51,7 +52,7 @@ fn given(typed: Option<&str>, url: &str, asker: &Asker) -> Result<String, Failur
         })?,
     };
     match key.trim() {
-        "" => Err(Failure::usage("the key is empty; nothing was changed")),
+        "" => Err(Failure::new(Code::InvalidValue, "the key is empty; nothing was changed")),
         key => Ok(key.to_owned()),
     }
 }

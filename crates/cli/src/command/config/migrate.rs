@@ -1,17 +1,17 @@
 //! `ollm config migrate`: older names of settings replaced by today's, with a copy of the file and a line in the log.
 
 use ollm_app::{AppContext, MigrateError, migrate, migration_json, refuse_agents};
-use ollm_protocol::Layer;
+use ollm_protocol::{Code, Layer};
 
 use super::{refused, short};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(layer: Layer, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "rewrite the configuration")?;
     let migration = migrate(layer, context).map_err(|error| match error {
         MigrateError::Edit(error) => refused(error),
-        error => Failure::new(Kind::Environment, error.to_string()),
+        error => Failure::new(Code::NotWritten, error.to_string()),
     })?;
     if as_json {
         return output.pretty_json(&migration_json(&migration));

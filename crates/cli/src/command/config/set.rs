@@ -4,6 +4,7 @@ use ollm_app::model::key::SETTING;
 use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::{Edit, EditError, Edited, Origin, Safety, change_config, find_key};
 use ollm_protocol::Layer;
+use serde_json::json;
 
 use super::key;
 use super::{discreet, load, origin, plain, refused, short};
@@ -34,6 +35,9 @@ pub(super) fn set(
     let edited = change(key, Edit::Set(value), layer, context)?;
     let place = format!("{}:{}:{}", short(&edited.file, context), edited.line, edited.column);
     let already = if edited.changed { "" } else { " already" };
+    output.changed(
+        json!({"setting": key, "file": edited.file.to_string_lossy(), "line": edited.line, "column": edited.column}),
+    );
     output.tell(&format!("`{key}` is set{already} ({place})"));
     tell_who_decides(key, &edited, context, output);
     Ok(OK)
@@ -53,6 +57,9 @@ pub(super) fn unset(key: &str, layer: Layer, context: &AppContext, output: &mut 
     let edited = change(key, Edit::Unset, layer, context)?;
     let file = short(&edited.file, context);
     let said = if edited.changed { "is no longer set" } else { "was not set" };
+    if edited.changed {
+        output.changed(json!({"setting": key, "removedFrom": edited.file.to_string_lossy()}));
+    }
     output.tell(&format!("`{key}` {said} in {file}"));
     tell_who_decides(key, &edited, context, output);
     Ok(OK)

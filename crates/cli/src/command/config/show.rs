@@ -2,18 +2,33 @@
 
 use ollm_app::AppContext;
 use ollm_catalog::{Config, Ignored, Origin, Problem, Setting};
+use ollm_protocol::Code;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::{applying, discreet, entry, is_fatal, load, origin, plain, problem_entry};
-use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
+use crate::table;
 
-pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(
+    section: Option<&str>,
+    context: &AppContext,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     let (mut config, mut problems) = load(context);
-    let (settings, idle) = applying(&mut config, context, &mut problems);
+    let (mut settings, idle) = applying(&mut config, context, &mut problems);
+    if let Some(section) = section {
+        settings.retain(|setting| {
+            setting.path.strip_prefix(section).is_some_and(|rest| matches!(rest.chars().next(), None | Some('.')))
+        });
+        if settings.is_empty() {
+            return Err(Failure::new(Code::UnknownSetting, format!("there is no setting or section `{section}`"))
+                .hint("`ollm config show` lists the settings there are"));
+        }
+    }
     let shown = Shown { config: &config, settings: &settings, idle: &idle };
     let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
     if as_json {
@@ -79,9 +94,8 @@ fn table(all: &Shown<'_>, context: &AppContext) -> String {
         let from = if all.is_idle(setting) { format!("{from}, but the extension is not on") } else { from };
         [path, value, from]
     };
-    let head = ["KEY", "VALUE", "FROM"].map(str::to_owned);
-    let rows = std::iter::once(head).chain(all.settings.iter().map(marked)).chain(config.own().iter().map(own));
-    let mut text = columns(&rows.collect::<Vec<_>>());
+    let rows = all.settings.iter().map(marked).chain(config.own().iter().map(own));
+    let mut text = table::table(["KEY", "VALUE", "FROM"], rows);
     if !config.ignored.is_empty() {
         let rows: Vec<[String; 4]> = config
             .ignored
@@ -92,7 +106,7 @@ fn table(all: &Shown<'_>, context: &AppContext) -> String {
             })
             .collect();
         text.push_str("\nIgnored:\n");
-        text.push_str(&columns(&rows));
+        text.push_str(&table::columns(&rows));
     }
     text
 }

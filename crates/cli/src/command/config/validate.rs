@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ollm_app::{AppContext, extensions};
-use ollm_catalog::{Positions, Problem, Severity};
+use ollm_catalog::{Problem, Severity};
+use ollm_protocol::Code;
 use ollm_store::Switches;
 
 use super::{is_fatal, load, problem_entry, short};
@@ -14,7 +15,7 @@ use crate::problem;
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (config, mut problems) = load(context);
     let (switches, _) = Switches::load(&context.switches());
-    let extensions = extensions(context, &config, &switches, Positions::OnDemand, &mut Vec::new());
+    let extensions = extensions(context, &config, &switches, &mut Vec::new());
     problems.extend(extensions.misset(&config, &context.places));
     let files = [Some(context.places.config()), context.places.project_config()];
     problems.extend(files.iter().flatten().filter_map(|file| misnamed(file)));
@@ -34,7 +35,8 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, context)).collect();
     if code == OK {
         let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
-        output.tell(&format!("nothing is wrong with the configuration ({checked})"));
+        output
+            .tell(&format!("nothing is wrong with the configuration ({checked}); `ollm hook validate` looks at hooks"));
     }
     Ok(code)
 }
@@ -44,6 +46,7 @@ fn misnamed(file: &Path) -> Option<Problem> {
     let names = ["config.yml", "config.json"];
     let found = names.iter().map(|name| file.with_file_name(name)).find(|file| file.exists())?;
     Some(Problem {
+        code: Code::Ignored,
         severity: Severity::Warning,
         file: found,
         line: 0,

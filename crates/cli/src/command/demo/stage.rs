@@ -5,11 +5,12 @@ use std::io;
 use std::path::Path;
 
 use ollm_app::{App, AppContext};
+use ollm_protocol::Code;
 use ollm_trust::{ContentStore, ExtensionFolder, Term};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::shown;
 
 /// The extension that a person has approved before the story begins.
@@ -84,7 +85,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) -> io::Result<()> {
 /// Approves the extension as a whole, as `ollm ext trust` does when a person says yes.
 pub(super) fn approve(app: &App) -> Result<(), Failure> {
     let unapproved =
-        |why: &str| Failure::new(Kind::Environment, format!("the demo's extension cannot be approved: {why}"));
+        |why: &str| Failure::new(Code::DemoFailed, format!("the demo's extension cannot be approved: {why}"));
     let extension = app.extensions.get(EXTENSION).ok_or_else(|| unapproved("it is not there"))?;
     let trust = &app.engine.trust;
     let context = app.engine.environment().trust_context();

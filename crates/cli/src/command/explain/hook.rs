@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ollm_app::trace::{HookStats, Records, TraceStats, trail};
 use ollm_app::{App, unsent_events};
-use ollm_protocol::{EventKind, Hook};
+use ollm_protocol::{Code, EventKind, Hook};
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::place;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 use crate::timeline::{BOLD, DIM, PLAIN};
 
@@ -33,7 +33,7 @@ pub(super) fn run(hook: &Arc<Hook>, app: &App, as_json: bool, output: &mut Outpu
 }
 
 fn findings(hook: &Arc<Hook>, app: &App) -> Result<Findings, Failure> {
-    let unreadable = |error: ollm_store::FileError| Failure::new(Kind::Environment, error.to_string());
+    let unreadable = |error: ollm_store::FileError| Failure::new(Code::TraceUnreadable, error.to_string());
     let records = Records::open(trail(app.context(), &app.config.trace())).map_err(unreadable)?;
     let about = records.filter_map(Result::ok).filter(|record| record.concerns(hook.id())).collect::<Vec<_>>();
     let ran = about.iter().find(|record| record.runs().any(|run| run.id == hook.id()));

@@ -97,7 +97,7 @@ pub(super) fn brings(extension: &Extension) -> Vec<Row> {
     rows
 }
 
-fn title(extension: &Extension) -> String {
+pub(super) fn title(extension: &Extension) -> String {
     format!("{} {}", extension.name, extension.manifest.version)
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use ollm_app::AppContext;
 use ollm_app::dev::DevSession;
+use ollm_protocol::Code;
 use ollm_store::one_line;
 
 use crate::ask::{Chosen, YES};
 use crate::command::hook::{cases_text, stamps};
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::interrupt::Stop;
 use crate::output::Output;
 use crate::problem;
@@ -27,9 +28,9 @@ pub(super) fn run(folder: &Path, context: &AppContext, output: &mut Output) -> R
     let question = format!("Run the hooks in {root} as they are, and as they change, until you end this?");
     match output.asker().choose(&question, YES, &|| false) {
         Chosen::One(()) => {}
-        Chosen::No => return Err(Failure::new(Kind::Untrusted, "nothing ran, because you did not say yes")),
+        Chosen::No => return Err(Failure::new(Code::Declined, "nothing ran, because you did not say yes")),
         Chosen::Nobody => {
-            return Err(Failure::new(Kind::Untrusted, "this runs only on a terminal, where a person can be asked")
+            return Err(Failure::new(Code::NobodyToAsk, "this runs only on a terminal, where a person can be asked")
                 .hint("`ollm ext validate` and `ollm ext test` run anywhere"));
         }
     }

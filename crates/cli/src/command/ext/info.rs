@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use ollm_app::install::{installed_as, pins};
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, Problem, SettingValue, State};
 use ollm_store::escape_for_people;
@@ -66,6 +67,16 @@ fn details(extension: &Extension, state: &Approved, problems: &[&Problem], conte
         })).collect::<Vec<_>>(),
         "settingDetails": extension.values.iter().map(|one| setting(one, context)).collect::<Vec<_>>(),
         "problems": problems.iter().map(|problem| problem_entry(problem)).collect::<Vec<_>>(),
+        "installed": installed_as(&extension.name, context).filter(|one| one.folder == extension.root).map(|one| json!({
+            "source": one.record.source.to_string(),
+            "index": one.record.index,
+            "commit": one.record.commit,
+            "checksum": one.record.checksum.map(|digest| digest.to_string()),
+            "signedBy": one.record.signed_by,
+            "form": one.record.form,
+            "notLoaded": one.record.left,
+            "pinned": pins(context).unwrap_or_default().remove(&extension.name),
+        })),
         "off": match &extension.state { State::Off(why) => Some(why), _ => None },
     });
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more) {
@@ -94,12 +105,28 @@ fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String
         State::Off(why) | State::Failed(why) => why.clone(),
     };
     let mut rows = brings(extension);
+    rows.extend(installation(extension, context));
     rows.push(("state", standing));
     rows.push(("trust", state.trust.to_owned()));
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     rows.extend(state.problem.clone().map(|why| ("problem", why)));
     rows.extend(extension.values.iter().map(|one| ("value", value(one, context))));
     lines(&rows)
+}
+
+/// Where it was installed from, and what it is held to.
+fn installation(extension: &Extension, context: &AppContext) -> Vec<(&'static str, String)> {
+    let Some(one) = installed_as(&extension.name, context).filter(|one| one.folder == extension.root) else {
+        return Vec::new();
+    };
+    let mut rows = vec![("source", one.record.source.to_string())];
+    rows.extend(one.record.index.map(|index| ("index", index)));
+    rows.extend(one.record.commit.map(|commit| ("commit", commit)));
+    rows.extend(one.record.signed_by.map(|key| ("signed by", key)));
+    rows.extend(one.record.form.map(|form| ("form", form)));
+    rows.extend(one.record.left.into_iter().map(|left| ("not loaded", left)));
+    rows.extend(pins(context).unwrap_or_default().remove(&extension.name).map(|pin| ("pinned", pin)));
+    rows
 }
 
 fn value(one: &SettingValue, context: &AppContext) -> String {

@@ -9,10 +9,10 @@ use ollm_protocol::Layer;
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
-use crate::command::hook::columns;
 use crate::error::{Failure, OK};
 use crate::output::{Output, shown};
 use crate::problem;
+use crate::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
@@ -108,19 +108,19 @@ fn table(rows: &[(&Extension, Approved)]) -> String {
     if rows.is_empty() {
         return "There are no extensions. `ollm ext new NAME` writes one to begin with.\n".to_owned();
     }
-    let head = ["NAME", "VERSION", "SCOPE", "STATE", "TRUST", "BRINGS"].map(str::to_owned);
+    let head = ["NAME", "STATE", "TRUST", "VERSION", "SCOPE", "BRINGS"];
     let body = rows.iter().map(|(extension, state)| {
         let text = |text: &str| if text.is_empty() { "?".to_owned() } else { text.to_owned() };
         [
             extension.name.clone(),
-            text(&extension.manifest.version),
-            scope(extension).to_owned(),
             standing(extension, state).to_owned(),
             state.trust.to_owned(),
+            text(&extension.manifest.version),
+            scope(extension).to_owned(),
             brings(extension),
         ]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    table::table(head, body)
 }
 
 fn standing(extension: &Extension, state: &Approved) -> &'static str {

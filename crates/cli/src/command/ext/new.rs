@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use ollm_app::AppContext;
 use ollm_app::scaffold::{Scaffold, write_new};
 use ollm_catalog::check_extension_name;
+use ollm_protocol::Code;
 use ollm_shell::shell_word;
+use serde_json::json;
 
 use crate::arguments::ext::NewExtension;
 use crate::command::hook::project_folder;
@@ -14,11 +16,13 @@ use crate::output::Output;
 
 pub(super) fn run(arguments: &NewExtension, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let NewExtension { name, purpose, language, .. } = arguments;
-    check_extension_name(name)
-        .map_err(|why| Failure::usage(format!("`{name}` cannot be the name of an extension")).hint(why))?;
+    check_extension_name(name).map_err(|why| {
+        Failure::new(Code::InvalidValue, format!("`{name}` cannot be the name of an extension")).hint(why)
+    })?;
     let folder = folder(arguments, context)?.join(name);
     let scaffold = Scaffold { name, purpose: purpose.clone(), language: *language };
     for path in write_new(&folder, &scaffold.extension())? {
+        output.changed(json!({"file": path.to_string_lossy()}));
         output.line(&path.display().to_string())?;
     }
     let validate = format!("ollm ext validate {}", shell_word(&folder.display().to_string()));

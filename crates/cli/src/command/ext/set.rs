@@ -3,16 +3,16 @@
 use std::io::Read;
 
 use ollm_app::{App, AppContext, refuse_agents, secrets};
-use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config, check_config_target};
-use ollm_protocol::Layer;
+use ollm_catalog::{Edit, Extension, SettingSpec, change_config, check_config_target};
+use ollm_protocol::{Code, Layer};
 use ollm_store::Redactor;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::named;
 use crate::arguments::ext::SetArguments;
 use crate::ask::Asker;
 use crate::command::config::refused;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 /// Longer values are no settings.
@@ -20,7 +20,7 @@ const LONGEST_VALUE: u64 = 64 << 10;
 
 pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "change settings of extensions")?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let extension = named(&arguments.name, &app)?;
     // All of them are looked at before the first is kept.
     let mut changes: Vec<(&SettingSpec, Option<String>)> = Vec::new();
@@ -39,6 +39,7 @@ pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut O
     for (spec, value) in changes {
         let place = keep(extension, spec, value.as_deref(), context)?;
         let said = if value.is_some() { "is set" } else { "is no longer set" };
+        output.changed(json!({"extension": extension.name, "setting": spec.name}));
         output.tell(&format!("`{}` of `{}` {said}{place}", spec.name, extension.name));
         if spec.sensitive && value.is_some_and(|value| value.trim().len() < Redactor::SHORTEST) {
             let shortest = Redactor::SHORTEST;
@@ -59,7 +60,7 @@ pub(crate) fn through_config(
     output: &mut Output,
 ) -> Option<Result<u8, Failure>> {
     let (name, key) = path.strip_prefix("extensions.settings.")?.split_once('.')?;
-    let app = App::load(context, Positions::OnDemand).ok()?;
+    let app = App::load(context).ok()?;
     let extension = app.extensions.get(name)?;
     // What a broken manifest declares is not known, and what nobody declares may be taken away.
     if extension.setting(key).is_none() && (extension.is_broken() || value.is_none()) {
@@ -76,7 +77,7 @@ fn declared<'a>(extension: &'a Extension, key: &str) -> Result<&'a SettingSpec, 
     extension.setting(key).ok_or_else(|| {
         let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
         let there = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-        Failure::new(Kind::Usage, format!("extension `{}` has no setting `{key}`", extension.name)).hint(there)
+        Failure::new(Code::UnknownSetting, format!("extension `{}` has no setting `{key}`", extension.name)).hint(there)
     })
 }
 
@@ -86,10 +87,10 @@ fn given(spec: &SettingSpec, typed: Option<&str>, asker: &Asker) -> Result<Strin
         Some("-") => {
             let mut value = String::new();
             let read = std::io::stdin().lock().take(LONGEST_VALUE + 1).read_to_string(&mut value);
-            read.map_err(|error| Failure::new(Kind::Environment, format!("standard input cannot be read: {error}")))?;
+            read.map_err(|error| Failure::new(Code::Unreadable, format!("standard input cannot be read: {error}")))?;
             if value.len() as u64 > LONGEST_VALUE {
                 let message = format!("`{}` may have at most {LONGEST_VALUE} bytes; nothing was changed", spec.name);
-                return Err(Failure::usage(message));
+                return Err(Failure::new(Code::InvalidValue, message));
             }
             Ok(value.trim_end_matches(['\r', '\n']).to_owned())
         }
@@ -102,7 +103,7 @@ fn given(spec: &SettingSpec, typed: Option<&str>, asker: &Asker) -> Result<Strin
 }
 
 fn read(spec: &SettingSpec, value: &str) -> Result<Value, Failure> {
-    spec.read(value).map_err(|why| Failure::new(Kind::Usage, format!("{why}; nothing was changed")))
+    spec.read(value).map_err(|why| Failure::new(Code::InvalidValue, format!("{why}; nothing was changed")))
 }
 
 /// Keeps a value where it belongs, and takes it from where it does not; says where a secret is now.
@@ -133,7 +134,7 @@ fn keep(
 
 /// What a person who set something wants to know: does it apply, and is the extension on now.
 fn tell_outcome(name: &str, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let Some(extension) = app.extensions.get(name) else { return Ok(OK) };
     for one in &extension.values {
         if let ollm_catalog::Origin::Variable(variable) = &one.origin {

@@ -4,12 +4,14 @@ use std::time::SystemTime;
 
 use ollm_app::{App, AppContext, Only, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
+use ollm_protocol::Code;
 use ollm_store::{Switch, one_line, set_switches};
+use serde_json::json;
 
 use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
 use crate::command::review::Uncovered;
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
 pub(super) fn enable(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -42,7 +44,7 @@ fn switch_on(
         record(extension, &whole, Uncovered::Refused, app, output)?;
     }
     set(extension, true, context)?;
-    Ok((waits && !output.asker().is_there()).then(|| by_digest(extension, &whole)))
+    Ok((waits && !output.asker().is_there()).then(|| by_digest(&extension.name, &whole.identity.digest)))
 }
 
 /// Says which are on now, and of those that are not what is missing.
@@ -56,6 +58,7 @@ fn tell_switched(
     let mut code = OK;
     for (extension, waits) in switched {
         let name = &extension.name;
+        output.changed(json!({"extension": name, "enabled": true}));
         if let Some(why) = now.get(name).and_then(Extension::error) {
             output.line(&one_line(&format!("{name} is switched on, but not loaded: {why}")))?;
             code = FINDING;
@@ -74,6 +77,7 @@ pub(super) fn disable(names: &[String], context: &AppContext, output: &mut Outpu
     let app = load(names, context)?;
     for name in names {
         set(named(name, &app)?, false, context)?;
+        output.changed(json!({"extension": name, "enabled": false}));
         output.line(&one_line(&format!("{name} is off")))?;
     }
     Ok(OK)
@@ -85,7 +89,7 @@ fn load(names: &[String], context: &AppContext) -> Result<App, Failure> {
     let app = App::load_only(context, Only { names, index: &index })?;
     index.remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
-        return Err(Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`"));
+        return Err(Failure::new(Code::NotLoaded, off).hint("`ollm config set extensions.enabled true`"));
     }
     match names.iter().find(|name| app.extensions.get(name).is_none()) {
         Some(name) => Err(unknown(name, &app)),
@@ -96,5 +100,5 @@ fn load(names: &[String], context: &AppContext) -> Result<App, Failure> {
 fn set(extension: &Extension, on: bool, context: &AppContext) -> Result<(), Failure> {
     let change = [(extension.switch_name(), Some(Switch { on, until: None }))];
     set_switches(&context.switches(), &change, SystemTime::now())
-        .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))
+        .map_err(|error| Failure::new(Code::NotWritten, format!("the switch cannot be kept: {error}")))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_app::{App, AppContext, refuse_approval};
 use ollm_catalog::Extension;
-use ollm_protocol::Hook;
+use ollm_protocol::{Code, Hook};
 use ollm_shell::shell_word;
 use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{Approvable, ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
@@ -12,7 +12,7 @@ use ollm_trust::{Approvable, ApproveError, ContentStoreError, Proposal, Standing
 use super::{consent, hooks, loaded, understood};
 use crate::approver::{AskedAbout, HookGroup};
 use crate::command::review::{self, Uncovered};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 /// Larger manifests are not read.
@@ -52,7 +52,7 @@ pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Fa
     if digest.is_some_and(|digest| is_approved(extension, &digest, Uncovered::Refused, app)) {
         return Ok(hooks(extension, app));
     }
-    Err(Failure::new(Kind::Untrusted, format!("extension `{name}` is not approved as it is, so nothing of it runs"))
+    Err(Failure::new(Code::NotApproved, format!("extension `{name}` is not approved as it is, so nothing of it runs"))
         .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(name))))
 }
 
@@ -60,7 +60,7 @@ pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Fa
 pub(super) fn propose(extension: &Extension, app: &App) -> Result<Proposal, Failure> {
     let context = app.engine.environment().trust_context();
     let whole = app.engine.trust.propose(&consent::folder(extension), &context).map_err(|why| {
-        Failure::new(Kind::Environment, format!("extension `{}` cannot be approved: {why}", extension.name))
+        Failure::new(Code::Unreadable, format!("extension `{}` cannot be approved: {why}", extension.name))
     })?;
     let manifest = whole.copy_folder().map(|copy| copy.join("manifest.json"));
     let manifest = manifest.and_then(|file| read_bounded(&file, LARGEST_MANIFEST).ok().flatten());
@@ -70,7 +70,7 @@ pub(super) fn propose(extension: &Extension, app: &App) -> Result<Proposal, Fail
 
 fn changed(extension: &Extension) -> Failure {
     let message = format!("extension `{}` changed while it was looked at; nothing was approved", extension.name);
-    Failure::new(Kind::Untrusted, message).hint("look through it again")
+    Failure::new(Code::DigestMismatch, message).hint("look through it again")
 }
 
 /// Whether the whole, and every hook that can run at all, is approved as it is. Hooks that no approval covers are left out
@@ -98,7 +98,7 @@ pub(super) fn ask_person(
 ) -> Result<(), Failure> {
     let name = &extension.name;
     let question = format!("Let the extension `{name}` run from now on, as long as nothing of it changes?");
-    let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole));
+    let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.identity.digest));
     let screen = screen(extension, whole, app);
     review::ask_yes(&screen, &format!("extension `{name}`"), &question, [by_script], output)
 }
@@ -168,8 +168,8 @@ fn uncovered_servers(extension: &Extension, app: &App) -> Vec<String> {
 }
 
 /// The command by which a script approves.
-pub(super) fn by_digest(extension: &Extension, whole: &Proposal) -> String {
-    format!("ollm ext trust {} --digest {}", shell_word(&extension.name), whole.identity.digest)
+pub(super) fn by_digest(name: &str, digest: &Digest) -> String {
+    format!("ollm ext trust {} --digest {digest}", shell_word(name))
 }
 
 /// Keeps the approval of the whole and of each hook; a hook that cannot run now, or that no approval covers, is told and

@@ -1,22 +1,26 @@
 //! `ollm ext uninstall`: an extension's folder goes, and all we know about it.
+//!
+//! The folder is last. Whoever is killed in between finds the extension there, unapproved, and can remove it again.
 
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_app::{App, AppContext, refuse_agents, secrets, switch_name};
-use ollm_catalog::{Extension, Index, Positions};
-use ollm_protocol::Layer;
+use ollm_app::{App, AppContext, install, refuse_agents, secrets, switch_name};
+use ollm_catalog::{Extension, Index, Origin, forget_extension_settings, validate_extension};
+use ollm_protocol::{Code, Layer};
 use ollm_store::{Switches, one_line, set_switches};
+use serde_json::json;
 
 use super::list::strays;
 use super::{named, revoke, scope};
-use crate::error::{Failure, Kind};
+use crate::ask::{Asker, Chosen, YES};
+use crate::error::Failure;
 use crate::output::Output;
 
 pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "remove extensions")?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     // What was listed can be removed, also half of an extension.
     let strays = strays(&app, context);
     let stray = strays.iter().map(|(stray, _)| stray).find(|stray| stray.name == name);
@@ -29,11 +33,45 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     if !yes {
         output.asker().confirm(&question, name)?;
     }
+    let secrets = kept_secrets(extension);
+    let drops_secrets = yes || secrets.is_empty() || wants_secrets_gone(&secrets, extension, output.asker());
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;
+    forget(extension, drops_secrets, context)?;
+    unset(extension, &app, context)?;
     remove(&folder)?;
-    forget(extension, context)?;
+    app.engine.trust.drop_copies(&|copy| validate_extension(copy, &app.rules).0.name == extension.name);
+    Index::load(&context.extension_names()).forget(&extension.root);
+    if !drops_secrets {
+        output.tell(&format!("its secrets stay in your keyring: {}", secrets.join(", ")));
+    }
+    output.changed(json!({"extension": name, "removed": true}));
     output.line(&one_line(&format!("{name} is gone")))
+}
+
+/// The sensitive settings that have a value with us.
+fn kept_secrets(extension: &Extension) -> Vec<String> {
+    let kept = extension.values.iter().filter(|value| value.spec.sensitive && value.is_set());
+    let kept = kept.filter(|value| !matches!(value.origin, Origin::Variable(_)));
+    kept.map(|value| value.spec.name.clone()).collect()
+}
+
+/// Whether a person wants the secrets gone as well.
+fn wants_secrets_gone(secrets: &[String], extension: &Extension, asker: &Asker) -> bool {
+    let question = format!("Remove the secrets of {} too ({})?", extension.name, secrets.join(", "));
+    matches!(asker.choose(&question, YES, &|| false), Chosen::One(()))
+}
+
+/// Takes its settings out of the user's configuration.
+fn unset(extension: &Extension, app: &App, context: &AppContext) -> Result<(), Failure> {
+    // Another one of this name goes on with them.
+    if extension.layer != Layer::User || app.extensions.iter().filter(|one| one.name == extension.name).count() > 1 {
+        return Ok(());
+    }
+    forget_extension_settings(&context.places, &extension.name).map(drop).map_err(|error| {
+        let message = format!("extensions.settings.{} stays in your configuration: {error}", extension.name);
+        Failure::new(Code::NotWritten, message).hint("take it out by hand, then remove the extension again")
+    })
 }
 
 /// The folder, or the link to it, directly in one of the directories of extensions; nothing else is ever removed.
@@ -46,7 +84,7 @@ fn removable(extension: &Extension, app: &App) -> Result<std::path::PathBuf, Fai
     });
     found.ok_or_else(|| {
         let message = format!("{} lies in no directory of extensions and is left alone", extension.root.display());
-        Failure::new(Kind::Environment, message)
+        Failure::new(Code::NotWritten, message)
     })
 }
 
@@ -54,24 +92,29 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     let is_link = folder.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     let removed = if is_link { fs::remove_file(folder) } else { fs::remove_dir_all(folder) };
     removed.map_err(|error| {
-        Failure::new(Kind::Environment, format!("{} cannot be removed: {error}", folder.display()))
+        Failure::new(Code::NotWritten, format!("{} cannot be removed: {error}", folder.display()))
             .hint("its approval is withdrawn already; remove the rest by hand")
     })
 }
 
-/// Its name, its switch, those of its hooks, and its secrets.
-fn forget(extension: &Extension, context: &AppContext) -> Result<(), Failure> {
-    Index::load(&context.extension_names()).forget(&extension.root);
-    let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
+/// Its switch, those of its hooks, its pin, its version before, and its secrets.
+fn forget(extension: &Extension, drops_secrets: bool, context: &AppContext) -> Result<(), Failure> {
+    if extension.layer == Layer::User {
+        install::forget(&extension.name, context)?;
+    }
+    let unwritten = |error: ollm_store::UpdateError| Failure::new(Code::NotWritten, error.to_string());
     if context.switches().exists() {
         let changes: Vec<_> = switches(extension, context).into_iter().map(|name| (name, None)).collect();
         set_switches(&context.switches(), &changes, SystemTime::now()).map_err(unwritten)?;
     }
+    if !drops_secrets {
+        return Ok(());
+    }
     let names = extension.manifest.settings.iter().map(|setting| extension.secret_name(&setting.name));
     let names: Vec<String> = names.collect();
     secrets::remove(&names, context).map(drop).map_err(|failure| {
-        let message = format!("the folder is gone, but {}", failure.message);
-        Failure::new(Kind::Environment, message).hint("what is filed under `ollm` in the system keyring can go by hand")
+        let message = format!("the folder stays, because {}", failure.message);
+        Failure::new(Code::NoSecret, message).hint("what is filed under `ollm` in the system keyring can go by hand")
     })
 }
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use ollm_app::scaffold::{HOOKS, Language};
 use ollm_app::{App, AppContext, cases};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
-use ollm_protocol::{Hook, Needs};
+use ollm_protocol::{Code, Hook, Needs};
 use ollm_shell::shell_word;
 use ollm_store::{TreeLimits, digest_tree};
 
 use crate::command::config::problem_entry;
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 use crate::problem;
 
@@ -51,7 +51,10 @@ fn root(target: &str, context: &AppContext, app: &App) -> Result<PathBuf, Failur
     }
     match app.extensions.get(target) {
         Some(extension) => Ok(extension.root.clone()),
-        None => Err(Failure::new(Kind::Usage, format!("`{target}` is neither a folder nor the name of an extension"))),
+        None => Err(Failure::new(
+            Code::UnknownExtension,
+            format!("`{target}` is neither a folder nor the name of an extension"),
+        )),
     }
 }
 
@@ -75,7 +78,7 @@ fn files(extension: &Extension) -> Vec<Problem> {
         let (does, help) = if built { ("is not built yet", build(extension, hook)) } else { ("does not exist", None) };
         let help = Some(help.unwrap_or_else(|| ABSENT.to_owned()));
         let message = format!("hook `{}` names {}, which {does}", hook.spec.name, script.display());
-        let problem = Problem { help, ..Problem::of_file(severity, &extension.root, message) };
+        let problem = Problem { help, ..Problem::of_file(Code::MissingFile, severity, &extension.root, message) };
         Some(extension.at_hook(&hook.spec.name, script, problem))
     });
     let unready = extension.hooks.iter().filter_map(|hook| {
@@ -84,7 +87,8 @@ fn files(extension: &Extension) -> Vec<Problem> {
         Some(extension.at_hook(&hook.spec.name, Path::new(program), problem))
     });
     let tree = digest_tree(&extension.root, TreeLimits::default()).err();
-    let tree = tree.map(|error| Problem::of_file(Severity::Error, &extension.root, error.to_string()));
+    let tree =
+        tree.map(|error| Problem::of_file(Code::UnsafePath, Severity::Error, &extension.root, error.to_string()));
     missing.chain(unready).chain(tree).collect()
 }
 
@@ -97,7 +101,7 @@ fn not_executable(who: &str, program: &Path, extension: &Extension) -> Option<Pr
     let file = program.display();
     let help = Some(format!("`chmod +x {}` makes it one", shell_word(&file.to_string())));
     let message = format!("{who} runs {file}, which is not executable");
-    Some(Problem { help, ..Problem::of_file(Severity::Error, &extension.root, message) })
+    Some(Problem { help, ..Problem::of_file(Code::MissingFile, Severity::Error, &extension.root, message) })
 }
 
 /// How the program of a hook is built, where its source came along.
@@ -111,7 +115,9 @@ fn build(extension: &Extension, hook: &Hook) -> Option<String> {
 fn broken_cases(extension: &Extension) -> Vec<Problem> {
     let found = extension.hooks.iter().flat_map(cases::of_hook);
     let broken = found.filter_map(Result::err);
-    broken.map(|(_, why)| Problem::of_file(Severity::Error, &extension.root.join("cases"), why)).collect()
+    broken
+        .map(|(_, why)| Problem::of_file(Code::BrokenCase, Severity::Error, &extension.root.join("cases"), why))
+        .collect()
 }
 
 /// Files of the extension that its servers name and that are not there.
@@ -127,7 +133,8 @@ fn missing_of_servers(extension: &Extension) -> Vec<Problem> {
             if path.starts_with(&extension.root) && !path.exists() {
                 let message = format!("server `{}` names {word}, which does not exist", server.name);
                 let help = Some(ABSENT.to_owned());
-                let problem = Problem { help, ..Problem::of_file(severity, &extension.root, message) };
+                let problem =
+                    Problem { help, ..Problem::of_file(Code::MissingFile, severity, &extension.root, message) };
                 problems.push(extension.at_server(&server.name, path, problem));
             }
         }

@@ -6,8 +6,9 @@ use std::io::Read;
 
 use ollm_app::trace;
 use ollm_process::{Children, ProcessSetup};
+use ollm_protocol::Code;
 
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 
 /// A larger task is refused: the event in it is smaller.
 const LARGEST_TASK: u64 = 256 << 20;
@@ -22,7 +23,7 @@ pub(crate) fn run(left_to: &[OsString], process: &ProcessSetup) -> Result<u8, Fa
     let _ = process.leave_session();
     let mut task = Vec::new();
     let read = std::io::stdin().take(LARGEST_TASK).read_to_end(&mut task);
-    read.map_err(|error| Failure::new(Kind::Environment, format!("the task cannot be read: {error}")))?;
+    read.map_err(|error| Failure::new(Code::Unreadable, format!("the task cannot be read: {error}")))?;
     let children = Children::new();
     let hold = children.hold_signals();
     let done = ollm_engine::run_handed_over(&task, &children);

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
-use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
+use ollm_catalog::{Form, Problem, Severity, Syntax};
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Hook, Source};
+use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::FileError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName};
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::open;
 use crate::output::Output;
 use crate::problem;
@@ -33,7 +33,7 @@ fn refuse(context: &AppContext) -> Result<(), Failure> {
 fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
     let hook = app.hook(id).map_err(|failure| perhaps_in(failure.into(), &app.problems))?;
     if hook.spec.source == Source::Builtin {
-        return Err(Failure::usage(format!("`{}` is built in and stands in no file", hook.id()))
+        return Err(Failure::new(Code::Elsewhere, format!("`{}` is built in and stands in no file", hook.id()))
             .hint(format!("`ollm hook disable {}` switches it off", shell_word(hook.id()))));
     }
     if hook.spec.source == Source::Policy {
@@ -42,7 +42,7 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
     if let Some(agent) = hook.spec.read_from.and_then(agent_named) {
         let origin = &hook.spec.origin;
         let message = format!("`{}` is a hook of {}, read where it is", hook.id(), agent.title);
-        return Err(Failure::usage(message).hint(format!(
+        return Err(Failure::new(Code::Elsewhere, message).hint(format!(
             "change it in {}:{}; `ollm hook disable {}` switches it off here",
             origin.file.display(),
             origin.line,
@@ -51,10 +51,11 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
     }
     if let Some(extension) = &hook.spec.extension {
         let file = hook.spec.origin.file.display();
-        return Err(Failure::usage(format!("`{}` belongs to the extension `{extension}`", hook.id())).hint(format!(
-            "its author changes it in {file}; `ollm hook disable {}` switches it off",
-            shell_word(hook.id())
-        )));
+        return Err(Failure::new(Code::Elsewhere, format!("`{}` belongs to the extension `{extension}`", hook.id()))
+            .hint(format!(
+                "its author changes it in {file}; `ollm hook disable {}` switches it off",
+                shell_word(hook.id())
+            )));
     }
     Ok(hook)
 }
@@ -62,7 +63,7 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
 /// What the machine's policy requires is root's to change.
 pub(super) fn required(hook: &Hook) -> Failure {
     let message = format!("`{}` is required by the machine's policy", hook.id());
-    Failure::new(Kind::Usage, message).hint(format!("root may change it in {}", hook.spec.origin.file.display()))
+    Failure::new(Code::Elsewhere, message).hint(format!("root may change it in {}", hook.spec.origin.file.display()))
 }
 
 /// A hook that is not there may stand in a file, or an entry, that cannot be read.
@@ -72,13 +73,13 @@ fn perhaps_in(failure: Failure, problems: &[Problem]) -> Failure {
 }
 
 fn unchanged(path: &Path, error: &EditError) -> Failure {
-    let kind = if matches!(error, EditError::File(_)) { Kind::Environment } else { Kind::Configuration };
-    Failure::new(kind, format!("{} was not changed: {error}", path.display()))
+    let code = if matches!(error, EditError::File(_)) { Code::NotWritten } else { Code::WrongForm };
+    Failure::new(code, format!("{} was not changed: {error}", path.display()))
 }
 
 pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse(context)?;
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     let hook = declared(&app, &arguments.id)?;
     let path = &hook.spec.origin.file;
     if arguments.set.is_empty() && arguments.unset.is_empty() {
@@ -91,6 +92,7 @@ pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut
     for problem in news(path, &app.problems, context)? {
         output.explain(&problem::render(&problem));
     }
+    output.changed(json!({"hook": hook.id(), "file": path.to_string_lossy()}));
     output.line(&format!("{} changed", path.display()))
 }
 
@@ -105,7 +107,7 @@ fn assigned(assignment: &str) -> Result<(&str, Value), Failure> {
 
 /// What is wrong with a file now and was not before.
 fn news(path: &Path, known: &[Problem], context: &AppContext) -> Result<Vec<Problem>, Failure> {
-    let mut problems = App::load(context, Positions::OnDemand)?.problems;
+    let mut problems = App::load(context)?.problems;
     let is_known = |new: &Problem| known.iter().any(|old| (&old.field, &old.message) == (&new.field, &new.message));
     problems.retain(|problem| problem.file == path && !is_known(problem));
     Ok(problems)
@@ -119,17 +121,14 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| context.variable(name)).filter(|name| !name.is_empty());
     let place = format!("{}:{}:{}", origin.file.display(), origin.line, origin.column);
     let Some(editor) = editor else {
-        return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook stands in {place}"))
+        return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook is in {place}"))
             .hint("change single keys with `ollm hook edit ID KEY=VALUE`"));
     };
     let before = std::fs::read(&origin.file)
-        .map_err(|error| Failure::new(Kind::Environment, format!("{place} cannot be read: {error}")))?;
+        .map_err(|error| Failure::new(Code::Unreadable, format!("{place} cannot be read: {error}")))?;
     let opened = output.with_terminal(|| open::editor(&editor, context.search_path(), &origin.file, origin.line));
     if !opened {
-        return Err(Failure::new(
-            Kind::Environment,
-            format!("`{editor}` did not end well; the hook stands in {place}"),
-        ));
+        return Err(Failure::new(Code::MissingProgram, format!("`{editor}` did not end well; the hook is in {place}")));
     }
     let problems = news(&origin.file, known, context)?;
     for problem in &problems {
@@ -137,7 +136,7 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
     }
     if problems.iter().any(|problem| problem.severity != Severity::Warning) {
         let attempt = put_back(&origin.file, &before).map_err(|error| {
-            Failure::new(Kind::Environment, format!("the file before could not be restored: {error}"))
+            Failure::new(Code::NotWritten, format!("the file before could not be restored: {error}"))
         })?;
         output.tell(&format!(
             "{} is as it was before; what you wrote is in {}",
@@ -169,15 +168,14 @@ pub(super) fn convert(arguments: &ConvertArguments, context: &AppContext, output
     };
     let change = |text: &str| edit::convert(text, Syntax::of(&path), form);
     let text = std::fs::read_to_string(&path)
-        .map_err(|error| Failure::new(Kind::Environment, format!("{} cannot be read: {error}", path.display())))?;
+        .map_err(|error| Failure::new(Code::Unreadable, format!("{} cannot be read: {error}", path.display())))?;
     if arguments.write {
         refuse(context)?;
         edit::rewrite(&path, |text| change(text).map(Some)).map_err(|error| unchanged(&path, &error))?;
         return output.line(&format!("{} changed", path.display()));
     }
-    let converted = change(&text).map_err(|error| {
-        Failure::new(Kind::Configuration, format!("{} cannot be converted: {error}", path.display()))
-    })?;
+    let converted = change(&text)
+        .map_err(|error| Failure::new(Code::WrongForm, format!("{} cannot be converted: {error}", path.display())))?;
     let converted = converted.strip_suffix('\n').unwrap_or(&converted);
     if Syntax::of(&path) == Syntax::Yaml { output.line(converted) } else { output.json_text(converted) }
 }

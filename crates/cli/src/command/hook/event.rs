@@ -4,10 +4,10 @@ use std::io::{BufRead, IsTerminal};
 use std::time::{Duration, Instant};
 
 use ollm_protocol::dialect::{AgentDialect, OLLM, UnknownEvent, agent_named};
-use ollm_protocol::{Dialect, DialectError, ObjectEnd, Request};
+use ollm_protocol::{Code, Dialect, DialectError, ObjectEnd, Request};
 use serde_json::{Value, json};
 
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 
 /// A larger event is refused.
 const LARGEST_EVENT: usize = 64 << 20;
@@ -49,7 +49,7 @@ impl From<Unread> for Failure {
             Unread::Broken(why) => why,
             Unread::Misdirected(misdirected) => misdirected.why,
         };
-        Failure::new(Kind::Configuration, why).hint(
+        Failure::new(Code::InvalidEvent, why).hint(
             "an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}",
         )
     }

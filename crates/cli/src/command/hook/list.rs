@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, undeclared_line, unsent_events};
-use ollm_catalog::{Positions, Undeclared};
+use ollm_catalog::{Severity, Undeclared};
 use ollm_protocol::Hook;
-use ollm_store::one_line;
 use serde_json::{Value, json};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::show::{self, State};
-use crate::error::Failure;
-use crate::output::{Output, is_shown, screen_size, shown};
+use crate::arguments::hook::ListArguments;
+use crate::error::{FINDING, Failure, OK};
+use crate::output::{Output, shown};
 use crate::problem;
 use crate::remedy::COMMANDS;
 
-pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::Always)?;
+const NO_HOOKS: &str = "You have no hooks of your own. `ollm hook new NAME` writes one, or put one into ~/.ollm/hooks/, for instance:\n  \
+    {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n";
+
+pub(super) fn run(arguments: &ListArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(context)?;
     let rows = show::states(app.hooks(), &app);
     context.tell_notices(output);
     for line in unsent_events(rows.iter().map(|(hook, _)| &**hook), context) {
@@ -25,14 +27,21 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
     }
-    if as_json {
+    let is_broken = app.problems.iter().any(|problem| problem.severity != Severity::Warning);
+    let code = if is_broken { FINDING } else { OK };
+    if arguments.json {
         app.tell_problems(output);
         for script in &app.undeclared {
             output.tell(&undeclared_line(script, context));
         }
-        return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
+        output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect())?;
+        return Ok(code);
     }
-    output.text(&table(&rows))?;
+    output.text(&table(&rows, arguments.long))?;
+    // A file that cannot be read may hold some.
+    if !is_broken && rows.iter().all(|(hook, _)| hook.spec.source.is_required()) {
+        output.text(NO_HOOKS)?;
+    }
     if let Some(migrated) = &app.migrated {
         output.tell(migrated);
     }
@@ -45,7 +54,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     for script in &app.undeclared {
         output.explain(&problem::render_undeclared(&script.path, &adding(script)));
     }
-    Ok(crate::error::OK)
+    Ok(code)
 }
 
 /// The command that declares a script.
@@ -78,32 +87,42 @@ pub(super) fn action(hook: &Hook) -> &'static str {
     if hook.broken.is_some() { "none" } else { hook.spec.action.kind().name }
 }
 
-/// All hooks as a table.
-pub(crate) fn overview(app: &App) -> String {
-    table(&show::states(app.hooks(), app))
+/// All hooks as a table, with their ids if wanted.
+pub(crate) fn overview(app: &App, long: bool) -> String {
+    table(&show::states(app.hooks(), app), long)
 }
 
-fn table(rows: &[(Arc<Hook>, State)]) -> String {
-    let head = ["ID", "EVENTS", "MATCHER", "SOURCE", "DIALECT", "STATE"].map(str::to_owned);
-    let body = rows.iter().map(|(hook, state)| {
+const HEAD: [&str; 6] = ["NAME", "STATE", "EVENTS", "MATCHER", "SOURCE", "DIALECT"];
+
+fn table(rows: &[(Arc<Hook>, State)], long: bool) -> String {
+    let cells = |(hook, state): &(Arc<Hook>, State)| {
         let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
         [
-            hook.id().to_owned(),
+            called(hook, rows),
+            standing(hook, state),
             events.join(","),
             hook.matcher.text(),
             hook.spec.source.name().to_owned(),
             hook.dialect.name().to_owned(),
-            standing(hook, state),
         ]
-    });
-    let mut text = columns(&std::iter::once(head).chain(body).collect::<Vec<_>>());
-    if rows.iter().all(|(hook, _)| hook.spec.source.is_required()) {
-        text.push_str(
-            "You have no hooks of your own. Put one into ~/.ollm/hooks/, for instance:\n  \
-             {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n",
-        );
+    };
+    if !long {
+        return crate::table::table(HEAD, rows.iter().map(cells));
     }
-    text
+    let [name, state, events, matcher, source, dialect] = HEAD;
+    let cells = |row| {
+        let (hook, _): &(Arc<Hook>, State) = row;
+        let [name, state, events, matcher, source, dialect] = cells(row);
+        [name, state, hook.id().to_owned(), events, matcher, source, dialect]
+    };
+    crate::table::table([name, state, "ID", events, matcher, source, dialect], rows.iter().map(cells))
+}
+
+/// What a person calls a hook: its name, or its id where another hook has that name.
+fn called(hook: &Hook, rows: &[(Arc<Hook>, State)]) -> String {
+    let name = hook.spec.name.as_str();
+    let is_alone = rows.iter().filter(|(other, _)| other.spec.name == name).count() == 1;
+    if is_alone && !name.is_empty() { name.to_owned() } else { hook.id().to_owned() }
 }
 
 fn standing(hook: &Hook, state: &State) -> String {
@@ -111,82 +130,5 @@ fn standing(hook: &Hook, state: &State) -> String {
         (false, _) => "disabled".to_owned(),
         (true, Some(why)) => format!("{}, cannot run: {why}", state.trusted()),
         (true, None) => state.trusted().to_owned(),
-    }
-}
-
-/// Rows of cells, aligned. On a terminal they fit into its width: the longest cells are cut.
-pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let screen = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
-    columns_within(rows, screen.unwrap_or(usize::MAX))
-}
-
-fn columns_within<const N: usize>(rows: &[[String; N]], screen: usize) -> String {
-    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
-    let mut widths = [0; N];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
-    fit(&mut widths, screen.saturating_sub(GAP.len() * N.saturating_sub(1)));
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| filled(cell, width)).collect();
-        text.push_str(cells.join(GAP).trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// What stands between two cells.
-const GAP: &str = "  ";
-/// No column becomes narrower.
-const NARROWEST: usize = 8;
-
-/// Makes the widest columns narrower until all have room.
-fn fit(widths: &mut [usize], room: usize) {
-    while widths.iter().fold(0, |sum: usize, width| sum.saturating_add(*width)) > room {
-        match widths.iter_mut().max().filter(|widest| **widest > NARROWEST) {
-            Some(widest) => *widest -= 1,
-            None => return,
-        }
-    }
-}
-
-/// A cell of exactly this width.
-fn filled(cell: &str, width: usize) -> String {
-    let mut shown = String::new();
-    let mut used = 0;
-    for letter in cell.chars() {
-        let wide = letter.width().unwrap_or(0);
-        if used + wide > width || (used + wide == width && cell.width() > width) {
-            shown.push('…');
-            used += 1;
-            break;
-        }
-        shown.push(letter);
-        used += wide;
-    }
-    shown + &" ".repeat(width.saturating_sub(used))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_fit_into_the_screen_and_keep_what_is_short() {
-        let rows = [
-            ["ID", "STATE"].map(str::to_owned),
-            ["user:a-very-long-file-name.json:before_tool:guard", "trusted"].map(str::to_owned),
-            ["日本語の長い名前のフック", "off"].map(str::to_owned),
-        ];
-        for screen in [20, 30, 200] {
-            let text = columns_within(&rows, screen);
-            assert!(text.lines().all(|line| line.width() <= screen), "{screen}: {text}");
-            assert!(text.contains("trusted"), "{text}");
-        }
-        assert!(columns_within(&rows, 30).contains("user:a-very-long-fil…"), "{}", columns_within(&rows, 30));
-        assert!(!columns_within(&rows, usize::MAX).contains('…'));
     }
 }

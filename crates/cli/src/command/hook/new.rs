@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use ollm_app::scaffold::{Purpose, Scaffold, is_plain, write_new};
 use ollm_app::{AppContext, refuse_agents};
+use ollm_protocol::Code;
+use serde_json::json;
 
 use crate::arguments::hook::NewArguments;
 use crate::error::{Failure, OK};
@@ -12,7 +14,7 @@ use crate::output::Output;
 pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let NewArguments { name, language, event, project, .. } = arguments;
     if !is_plain(name) {
-        return Err(Failure::usage(format!("`{name}` cannot be the name of a hook"))
+        return Err(Failure::new(Code::InvalidValue, format!("`{name}` cannot be the name of a hook"))
             .hint("a name has letters, digits, `-` and `_`, and begins with a letter or digit"));
     }
     let purpose = purpose(arguments);
@@ -24,6 +26,7 @@ pub(super) fn run(arguments: &NewArguments, context: &AppContext, output: &mut O
     let folder = folder(*project, context)?;
     let scaffold = Scaffold { name, purpose, language: *language };
     for path in write_new(&folder, &scaffold.hook(event.as_deref())?)? {
+        output.changed(json!({"hook": name, "file": path.to_string_lossy()}));
         output.line(&path.display().to_string())?;
     }
     let trust = project.then(|| format!("ollm hook trust {name}"));
@@ -57,7 +60,7 @@ pub(super) fn folder(project: bool, context: &AppContext) -> Result<PathBuf, Fai
 pub(crate) fn project_folder(context: &AppContext) -> Result<PathBuf, Failure> {
     let project = context.places.project.as_ref().map(|project| project.join(".ollm"));
     project.ok_or_else(|| {
-        Failure::usage("--project: this folder is in no project")
+        Failure::new(Code::NoProject, "--project: this folder is in no project")
             .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
     })
 }

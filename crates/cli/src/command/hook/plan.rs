@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use ollm_app::{App, AppContext, Forecast, Step, tell_undeclared, unsent_events};
-use ollm_catalog::Positions;
 use ollm_engine::{Reason, Skip};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
@@ -21,7 +20,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let event = event::given(event, data)?.event;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     app.tell_problems(output);
     tell_undeclared(context, output);

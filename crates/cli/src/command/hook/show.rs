@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ollm_app::command_box::BoxStatus;
 use ollm_app::{App, AppContext, unsent_events};
-use ollm_catalog::Positions;
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
 
@@ -80,7 +79,7 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
 }
 
 pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let hook = app.hook(id)?;
     for line in unsent_events(std::iter::once(&*hook), context) {

@@ -3,13 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use ollm_app::{App, AppContext, approximately, refuse_agents, switch_name};
-use ollm_catalog::Positions;
-use ollm_protocol::{Hook, Source, units};
+use ollm_protocol::{Code, Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
+use serde_json::json;
 
 use super::declare::required;
 use crate::arguments::hook::SwitchArguments;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(
@@ -20,20 +20,29 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     refuse_agents(context, "switch hooks on or off")?;
     let limit = arguments.limit.as_deref().map(limit).transpose()?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let hooks = arguments.ids.iter().map(|id| app.hook(id)).collect::<Result<Vec<_>, _>>()?;
     if let Some(hook) = hooks.iter().find(|hook| hook.spec.source == Source::Policy) {
         return Err(required(hook));
+    }
+    if let Some(guard) = hooks.iter().find(|hook| hook.spec.source == Source::Builtin) {
+        let message = format!(
+            "{} is a built-in guard; only `hooks.guards` in your own configuration says which are on",
+            guard.id()
+        );
+        return Err(Failure::usage(message)
+            .hint("`ollm config get hooks.guards` shows them, `ollm config set hooks.guards` names others"));
     }
     let now = SystemTime::now();
     let until = limit.and_then(|limit| now.checked_add(limit));
     let changes: Vec<_> =
         hooks.iter().map(|hook| (switch_name(&hook.spec), needed(hook, Switch { on, until }))).collect();
     set_switches(&context.switches(), &changes, now)
-        .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))?;
+        .map_err(|error| Failure::new(Code::NotWritten, format!("the switch cannot be kept: {error}")))?;
     let state = if on { "on" } else { "off" };
     let span = limit.map(|limit| format!(" for {}", approximately(limit))).unwrap_or_default();
     for hook in hooks {
+        output.changed(json!({"hook": hook.id(), "enabled": on}));
         output.line(&one_line(&format!("{} is {state}{span}", hook.id())))?;
     }
     Ok(OK)
@@ -47,6 +56,7 @@ fn needed(hook: &Hook, switch: Switch) -> Option<Switch> {
 
 fn limit(text: &str) -> Result<Duration, Failure> {
     units::duration(text).filter(|limit| *limit >= Duration::from_secs(1)).ok_or_else(|| {
-        Failure::usage(format!("--for {text}: that is no time")).hint("a time is a number and a unit: 90s, 10m, 2h, 7d")
+        Failure::new(Code::InvalidValue, format!("--for {text}: that is no time"))
+            .hint("a time is a number and a unit: 90s, 10m, 2h, 7d")
     })
 }

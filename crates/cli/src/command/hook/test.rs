@@ -6,11 +6,11 @@ use ollm_app::rehearsal::{Rehearsal, sample, sample_named};
 use ollm_app::{App, AppContext};
 use ollm_engine::Status;
 use ollm_protocol::dialect::event_named;
-use ollm_protocol::{DialectError, Event, Hook};
+use ollm_protocol::{Code, DialectError, Event, Hook};
 use serde_json::Value;
 
 use crate::arguments::hook::TestArguments;
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
 mod exchange;
@@ -44,6 +44,7 @@ fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) ->
     match hooks.as_slice() {
         [hook] if !arguments.all => {
             let event = event(hook, arguments, context, output)?;
+            output.busy("running the hook");
             let outcome =
                 if arguments.in_box { stage.rehearse_in_box(hook, &event)? } else { stage.rehearse(hook, &event)? };
             exchange::show(hook, &event, &outcome, arguments.json, output)?;
@@ -66,12 +67,12 @@ fn chosen(app: &App, arguments: &TestArguments) -> Result<Vec<Arc<Hook>>, Failur
 fn event(hook: &Hook, arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<Event, Failure> {
     let folder = &context.cwd;
     let data: Value = serde_json::from_str(arguments.data.as_deref().unwrap_or("{}"))
-        .map_err(|error| Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}")))?;
+        .map_err(|error| Failure::new(Code::InvalidEvent, format!("--data is not valid JSON: {error}")))?;
     let mut event = match (&arguments.event, &arguments.from_trace) {
         (_, Some(id)) => recorded(id, context, output)?,
         (Some(name), None) => {
             event_named(name)?;
-            let unread = |error: DialectError| Failure::new(Kind::Configuration, error.to_string());
+            let unread = |error: DialectError| Failure::new(Code::BrokenCase, error.to_string());
             sample_named(name, folder).map_err(unread)?
         }
         (None, None) => sample(hook, folder),
@@ -86,5 +87,5 @@ fn recorded(id: &str, context: &AppContext, output: &mut Output) -> Result<Event
     if record.is_redacted() {
         output.tell("the record is without the secrets of its event");
     }
-    record.event().map_err(|why| Failure::new(Kind::Configuration, format!("{} cannot be tried: {why}", record.id())))
+    record.event().map_err(|why| Failure::new(Code::InvalidEvent, format!("{} cannot be tried: {why}", record.id())))
 }

@@ -1,26 +1,27 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
+use ollm_app::dispatch::{Manner, through};
 use ollm_app::{App, AppContext, refuse_too_deep, sent_by_hook};
-use ollm_catalog::Positions;
-use ollm_protocol::{Event, EventKind};
+use ollm_protocol::{Code, Event, EventKind};
 use serde_json::Value;
 
-use super::run::{Manner, through};
 use super::to_json;
 use crate::arguments::hook::TriggerArguments;
-use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 use crate::timeline::timeline;
 
 pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data)
-        .map_err(|error| Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}")))?;
-    let mut app = App::load(context, Positions::OnDemand)?;
+        .map_err(|error| Failure::new(Code::InvalidEvent, format!("--data is not valid JSON: {error}")))?;
+    let mut app = App::load(context)?;
     let hook = app.hook(&arguments.id)?;
     if !hook.events.contains(&EventKind::UserTriggered) {
         let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
         let message = format!("hook `{}` is for {}, not for user_triggered", hook.spec.name, events.join(", "));
-        return Err(Failure::new(Kind::Usage, message).hint("`ollm hook test ID` tries any hook on a sample event"));
+        return Err(
+            Failure::new(Code::UnknownHook, message).hint("`ollm hook test ID` tries any hook on a sample event")
+        );
     }
     app.engine.registry.clear();
     // The registry is empty, so the id is free.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
-use ollm_catalog::{Positions, configuration};
-use ollm_protocol::{Hook, Source};
+use ollm_catalog::configuration;
+use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
 
@@ -26,7 +26,7 @@ pub(super) fn approve(arguments: &TrustArguments, context: &AppContext, output: 
         return list::run(context, arguments.json, output);
     }
     refuse_approval("hooks", arguments.digest.as_deref(), context)?;
-    let app = App::load(context, Positions::Always)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let digest = arguments.digest.as_deref();
     let way = Way { digest, uncovered: Uncovered::of_flag(arguments.uncovered) };
@@ -82,14 +82,14 @@ pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: 
     refuse_agents(context, "change approvals")?;
     if all {
         let variable = |name: &str| context.variable(name);
-        let (config, _) = configuration(&context.places, &variable, &context.overrides, Positions::OnDemand);
+        let (config, _) = configuration(&context.places, &variable, &context.overrides);
         let trust = context.trust(&config);
         let removed = trust.withdraw_all().map_err(|error| review::unchanged(&error))?;
         output.tell(&format!("{removed} approvals are withdrawn"));
         tell_floor(&trust, context, output);
         return Ok(OK);
     }
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let trust = &app.engine.trust;
     let (mut keys, mut said) = (Vec::new(), Vec::new());
@@ -141,7 +141,8 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
     if let Some(extension) = &hook.spec.extension {
         let message =
             format!("hook `{}` belongs to the extension `{extension}`, which is approved as a whole", hook.id());
-        return Err(Failure::usage(message).hint(format!("`ollm ext trust {}` approves it", shell_word(extension))));
+        return Err(Failure::new(Code::Elsewhere, message)
+            .hint(format!("`ollm ext trust {}` approves it", shell_word(extension))));
     }
     if standing(hook, app) == Standing::Approved {
         // Whoever names a digest counts on it, also where nothing is left to approve.
@@ -164,7 +165,7 @@ fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: 
     let question = format!("Let these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
     match review::ask(&screens(hooks, proposals, app), &question, YES, output) {
         Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Kind::Untrusted, "nothing was approved")),
+        Chosen::No => Err(Failure::new(Code::Declined, "nothing was approved")),
         Chosen::Nobody => Err(nobody("the hooks were not approved", "ID")
             .hint("the hooks of one group are approved at once by their `groupDigest`, which it prints as well")),
     }
@@ -201,7 +202,7 @@ struct Way<'a> {
 fn propose(hook: &Hook, way: Way<'_>, app: &App) -> Result<Proposal, Failure> {
     let proposal = app.engine.trust.propose(hook, &app.engine.environment().trust_context());
     let proposal = proposal
-        .map_err(|why| Failure::new(Kind::Environment, format!("hook `{}` cannot be approved: {why}", hook.id())))?;
+        .map_err(|why| Failure::new(Code::Unreadable, format!("hook `{}` cannot be approved: {why}", hook.id())))?;
     Ok(way.uncovered.applied(proposal))
 }
 
@@ -234,7 +235,7 @@ fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output:
     }
     match review::ask(&text, question, &offered, output) {
         Chosen::One(term) => Ok(term),
-        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
+        Chosen::No => Err(Failure::new(Code::Declined, format!("hook `{}` was not approved", hook.id()))),
         Chosen::Nobody => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
     }
 }

@@ -8,13 +8,14 @@ use ollm_catalog::{
     Problem, ServerEditError, ServerSnippet, Severity, add_server, check_server, is_toml_snippet, remove_server,
     servers_from_json, servers_from_toml, servers_from_yaml, settings_file, unfenced,
 };
+use ollm_protocol::Code;
 use ollm_shell::{shell_word, split_loosely};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
 use crate::arguments::mcp::AddArguments;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::remedy::COMMANDS;
 
@@ -33,13 +34,14 @@ pub(super) fn add(arguments: &AddArguments, context: &AppContext, output: &mut O
         check(name, declaration, output)?;
         if let Some(known) = servers.all.iter().find(|known| known.spec.name == *name) {
             let place = known.spec.origin.file.display();
-            return Err(Failure::new(Kind::Usage, format!("there is a server `{name}` already, in {place}"))
+            return Err(Failure::new(Code::AlreadyThere, format!("there is a server `{name}` already, in {place}"))
                 .hint("give this one another name, or remove that one first"));
         }
     }
     for (name, declaration) in &snippet {
         add_server(&path, name, declaration).map_err(unwritten)?;
-        output.tell(&format!("server `{name}` is written down in {}", path.display()));
+        output.changed(json!({"server": name, "file": path.to_string_lossy()}));
+        output.tell(&format!("server `{name}` was added to {}", path.display()));
         let next = if arguments.project { "trust" } else { "start" };
         let why = if arguments.project { "approves it, which a project's server needs" } else { "tries it" };
         output.tell(&format!("`ollm mcp {next} {}` {why}", shell_word(name)));
@@ -52,14 +54,15 @@ pub(super) fn remove(name: &str, project: bool, context: &AppContext, output: &m
     context.tell_notices(output);
     let path = file(context, project)?;
     if remove_server(&path, name).map_err(unwritten)? {
-        output.tell(&format!("server `{name}` is taken out of {}", path.display()));
+        output.changed(json!({"server": name, "removedFrom": path.to_string_lossy()}));
+        output.tell(&format!("server `{name}` was removed from {}", path.display()));
         return Ok(OK);
     }
     let servers = Servers::load(context)?;
     let known = servers.find(name)?;
     let place = &known.spec.origin;
     let failure = Failure::new(
-        Kind::Usage,
+        Code::Elsewhere,
         format!("server `{name}` is declared in {}:{}, not in {}", place.file.display(), place.line, path.display()),
     );
     if let Some(bundle) = &known.bundle {
@@ -123,7 +126,7 @@ fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result
 /// A failure without the hint that would show what was given.
 fn unrepeated(failure: Failure) -> Failure {
     match failure.message.as_str() {
-        UNNAMED => Failure::new(Kind::Usage, UNNAMED).hint("give its name before it: ollm mcp add NAME -"),
+        UNNAMED => Failure::new(Code::Usage, UNNAMED).hint("give its name before it: ollm mcp add NAME -"),
         _ => failure,
     }
 }
@@ -143,7 +146,7 @@ fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> R
     line.transport = arguments.transport.clone().or(line.transport);
     let name = name.map(str::to_owned).or_else(|| line.name.clone());
     let Some(name) = name else {
-        let failure = Failure::new(Kind::Usage, UNNAMED);
+        let failure = Failure::new(Code::Usage, UNNAMED);
         let way = if line.target.is_empty() { "ollm mcp add NAME -- COMMAND".to_owned() } else { proposal(&line) };
         return Err(failure.hint(format!("for instance: {way}")));
     };
@@ -167,10 +170,10 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
         (Some(_), None) => Ok(()),
         (_, Some(problem)) => {
             let failure =
-                Failure::new(Kind::Usage, format!("server `{name}` was not written down: {}", problem.message));
+                Failure::new(Code::InvalidValue, format!("server `{name}` was not added: {}", problem.message));
             Err(problem.way_out(COMMANDS).into_iter().fold(failure, Failure::hint))
         }
-        (None, None) => Err(Failure::new(Kind::Usage, format!("server `{name}` cannot be understood"))),
+        (None, None) => Err(Failure::new(Code::InvalidValue, format!("server `{name}` cannot be understood"))),
     }
 }
 
@@ -179,16 +182,16 @@ fn file(context: &AppContext, project: bool) -> Result<PathBuf, Failure> {
         context.need_home()?;
     }
     settings_file(&context.places, project).ok_or_else(|| {
-        Failure::new(Kind::Usage, "there is no project here").hint("change into a folder with .git or .ollm in it")
+        Failure::new(Code::NoProject, "there is no project here").hint("change into a folder with .git or .ollm in it")
     })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
 fn unwritten(error: ServerEditError) -> Failure {
-    let kind = match error {
-        ServerEditError::File(_) => Kind::Environment,
-        ServerEditError::Broken { .. } => Kind::Configuration,
-        ServerEditError::Taken { .. } => Kind::Usage,
+    let code = match error {
+        ServerEditError::File(_) => Code::NotWritten,
+        ServerEditError::Broken { .. } => Code::WrongForm,
+        ServerEditError::Taken { .. } => Code::AlreadyThere,
     };
-    Failure::new(kind, error.to_string())
+    Failure::new(code, error.to_string())
 }

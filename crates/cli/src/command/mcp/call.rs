@@ -10,14 +10,14 @@ use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     tool_names, write_result,
 };
-use ollm_protocol::{ToolResult, nearest, units};
+use ollm_protocol::{Code, ToolResult, nearest, units};
 use ollm_shell::shell_word;
 use ollm_store::cut;
 use serde_json::{Map, Value};
 
 use super::{object, read_input, report, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
-use crate::error::{FINDING, Failure, Kind, OK};
+use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
 /// More of a schema is not shown.
@@ -66,7 +66,7 @@ fn named<'a>(arguments: &'a CallArguments, servers: &'a Servers<'_>) -> Result<(
     let name = &arguments.server;
     match servers.labels.resolve(name) {
         Some((server, _)) => Ok((server, name)),
-        None if split(name).is_some() => Err(Failure::new(Kind::Usage, format!("no server has a tool `{name}`"))
+        None if split(name).is_some() => Err(Failure::new(Code::UnknownTool, format!("no server has a tool `{name}`"))
             .hint("`ollm mcp tools` shows the tools there are")),
         None => {
             Err(Failure::usage("a tool is missing: `ollm mcp call SERVER TOOL`, or `ollm mcp call mcp__SERVER__TOOL`"))
@@ -119,11 +119,11 @@ impl GivenArguments {
         let first = arguments.tool.iter().filter(|_| arguments.names_both());
         for written in first.chain(&arguments.values) {
             let Some((name, value)) = written.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-                return Err(Failure::usage(format!("`{written}` is no KEY=VALUE"))
+                return Err(Failure::new(Code::InvalidArguments, format!("`{written}` is no KEY=VALUE"))
                     .hint("for instance path=README.md, or --args with a JSON object"));
             };
             if object.contains_key(name) || values.iter().any(|(known, _)| known == name) {
-                return Err(Failure::usage(format!("the argument `{name}` is there twice")));
+                return Err(Failure::new(Code::InvalidArguments, format!("the argument `{name}` is there twice")));
             }
             values.push((name.to_owned(), value.to_owned()));
         }
@@ -218,7 +218,7 @@ fn denied(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<String
 /// A tool that is not called before a person has looked at it, whichever way it is named.
 fn waits(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<Failure> {
     let name = &known.spec.name;
-    let kept_back = |why: String| Failure::new(Kind::Untrusted, format!("tool `{tool}` of server `{name}` {why}"));
+    let kept_back = |why: String| Failure::new(Code::NotApproved, format!("tool `{tool}` of server `{name}` {why}"));
     let waiting = match known.review()?.waiting(listed) {
         Ok(waiting) => waiting,
         Err(why) => return Some(kept_back(format!("is not called: {why}"))),
@@ -235,17 +235,14 @@ fn waits(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<Failure
 /// A tool that the declaration keeps back; what the server said has nothing to do with it.
 fn withheld(tool: &str, known: &DeclaredServer) -> Failure {
     let (name, origin) = (&known.spec.name, &known.spec.origin);
-    Failure::new(Kind::Usage, format!("tool `{tool}` of server `{name}` is denied by its declaration")).hint(format!(
-        "`allowTools` and `denyTools` in {}:{} say so",
-        origin.file.display(),
-        origin.line
-    ))
+    Failure::new(Code::UnknownTool, format!("tool `{tool}` of server `{name}` is denied by its declaration"))
+        .hint(format!("`allowTools` and `denyTools` in {}:{} say so", origin.file.display(), origin.line))
 }
 
 fn fit(tool: &str, args: &GivenArguments, server: &str, offers: &Offers) -> Result<Fitting, Failure> {
     let found = offers.tools.iter().find(|offer| offer.raw == tool || offer.tool.name == tool);
     let Some(offer) = found else {
-        let failure = Failure::new(Kind::Usage, format!("server `{server}` has no tool `{tool}`"));
+        let failure = Failure::new(Code::UnknownTool, format!("server `{server}` has no tool `{tool}`"));
         let names = offers.tools.iter().flat_map(|offer| [offer.raw.as_str(), offer.tool.name.as_str()]);
         return Err(match nearest(tool, names) {
             Some(known) => failure.hint(format!("did you mean `{known}`?")),
@@ -259,7 +256,7 @@ fn fit(tool: &str, args: &GivenArguments, server: &str, offers: &Offers) -> Resu
         Err(Unfit::Broken { at, why }) => {
             let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
             Err(Failure::new(
-                Kind::Usage,
+                Code::InvalidArguments,
                 format!("the arguments do not fit tool `{tool}` of `{server}`{place}: {why}"),
             )
             .hint(format!("it wants {}", cut(&Value::Object(offer.tool.input.0.clone()).to_string(), LONGEST_SCHEMA))))
@@ -270,5 +267,5 @@ fn fit(tool: &str, args: &GivenArguments, server: &str, offers: &Offers) -> Resu
 fn time(text: &str) -> Result<Duration, Failure> {
     let read = units::duration(text).or_else(|| text.parse().ok().map(Duration::from_millis));
     read.filter(|time| !time.is_zero())
-        .ok_or_else(|| Failure::usage(format!("--timeout must be a time such as 90s, not {text}")))
+        .ok_or_else(|| Failure::new(Code::InvalidValue, format!("--timeout must be a time such as 90s, not {text}")))
 }

@@ -1,13 +1,14 @@
 //! `ollm mcp list`: every server there is, without starting any.
 
+use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Servers};
-use ollm_app::{AppContext, ErrorKind};
+use ollm_protocol::CodeClass;
 use serde_json::{Value, json};
 
-use super::super::hook::columns;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
+use crate::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
@@ -40,7 +41,7 @@ impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
     pub(super) fn resting(known: &'a DeclaredServer, servers: &Servers<'_>) -> Row<'a> {
         let bundled = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.as_ref());
-        let off = bundled.is_some_and(|(kind, _)| *kind == ErrorKind::Configuration);
+        let off = bundled.is_some_and(|(code, _)| code.class() == CodeClass::Configuration);
         let on = servers.settings.enabled && known.spec.enabled && !off;
         // Who switched a server off knows it; whose extension is off may not.
         let told = on || off || !servers.settings.enabled;
@@ -76,18 +77,18 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
     if rows.is_empty() {
         return "There are no servers. Add one, for instance:\n  ollm mcp add time -- uvx mcp-server-time\n".to_owned();
     }
-    let head = ["NAME", "TRANSPORT", "STATE", "TOOLS", "SOURCE", "TRUST", "PROBLEM"].map(str::to_owned);
+    let head = ["NAME", "STATE", "TRUST", "TOOLS", "TRANSPORT", "SOURCE", "PROBLEM"];
     let body = rows.iter().map(|row| {
         let spec = &row.known.spec;
         [
             spec.name.clone(),
-            row.transport.clone(),
             row.state.to_owned(),
-            row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
-            spec.source.name().to_owned(),
             row.known.trust().to_owned(),
+            row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
+            row.transport.clone(),
+            spec.source.name().to_owned(),
             row.error.as_deref().map(gist).unwrap_or_default().to_owned(),
         ]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    table::table(head, body)
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ollm_app::servers::{DeclaredServer, Servers, tokens};
-use ollm_app::{AppContext, refuse_agents};
+use ollm_app::{AppContext, AppError, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Oauth, Wanted, log_out};
-use ollm_protocol::units;
+use ollm_protocol::{Code, units};
 use ollm_store::Redactor;
 use serde_json::{Value, json};
 
@@ -24,9 +24,9 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     refuse_agents(context, "log in to servers")?;
     let patience = match arguments.timeout.as_deref() {
         None => PATIENCE,
-        Some(text) => units::duration(text)
-            .filter(|time| !time.is_zero())
-            .ok_or_else(|| Failure::usage(format!("--timeout must be a time such as 90s, not {text}")))?,
+        Some(text) => units::duration(text).filter(|time| !time.is_zero()).ok_or_else(|| {
+            Failure::new(Code::InvalidValue, format!("--timeout must be a time such as 90s, not {text}"))
+        })?,
     };
     let servers = Servers::load(context)?;
     servers.tell_problems(output);
@@ -58,7 +58,7 @@ pub(super) fn out(name: &str, as_json: bool, context: &AppContext, output: &mut 
     let said = match &forgotten {
         Ok(Some(grant)) => format!("server `{name}`: logged out at {}", grant.issuer),
         Ok(None) => format!("server `{name}`: nobody was logged in"),
-        Err(LoginError::File(why)) => return Err(Failure::new(Kind::Environment, format!("server `{name}`: {why}"))),
+        Err(LoginError::File(why)) => return Err(Failure::new(Code::NotWritten, format!("server `{name}`: {why}"))),
         Err(why) => {
             format!("server `{name}`: what was granted is forgotten here, but the issuer could not be told: {why}")
         }
@@ -78,7 +78,7 @@ fn file(context: &AppContext) -> PathBuf {
 fn wanted(known: &DeclaredServer, servers: &Servers<'_>) -> Result<Wanted, Failure> {
     let (spec, missing) = known.expanded(servers);
     if let Some(problem) = missing.iter().find(|problem| problem.field.contains(".oauth.")) {
-        return Err(Failure::new(Kind::Configuration, problem.to_string()));
+        return Err(AppError::from(problem).into());
     }
     let oauth = spec.oauth.clone().unwrap_or_default();
     Ok(Wanted { url: address(spec)?, oauth, exact: false, network: servers.context.network.clone() })
@@ -90,14 +90,14 @@ fn address(spec: ServerSpec) -> Result<String, Failure> {
         Address::Url { url, headers, .. } => {
             if headers.0.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
                 let text = format!("server `{}` has an `Authorization` header in its declaration", spec.name);
-                return Err(Failure::new(Kind::Configuration, text).hint("remove the header to log in instead"));
+                return Err(Failure::new(Code::WrongValue, text).hint("remove the header to log in instead"));
             }
             Ok(url)
         }
         Address::Command { .. } => {
             let text =
                 format!("server `{}` is a program that is started here; there is nothing to log in to", spec.name);
-            Err(Failure::new(Kind::Usage, text).hint("what it needs to know goes into its `env`"))
+            Err(Failure::new(Code::InvalidValue, text).hint("what it needs to know goes into its `env`"))
         }
     }
 }
@@ -135,5 +135,5 @@ fn entry(name: &str, grant: &Grant) -> Value {
 fn failed(known: &DeclaredServer, error: &LoginError, secret: Option<&str>) -> Failure {
     let text = format!("nobody is logged in to server `{}`: {error}", known.spec.name);
     let redactor = Redactor::new(secret.map(|secret| ("oauth.clientSecret", secret)));
-    Failure::new(Kind::Environment, redactor.redact_str(&text))
+    Failure::new(Code::LoginFailed, redactor.redact_str(&text))
 }

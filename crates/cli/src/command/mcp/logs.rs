@@ -3,10 +3,11 @@
 use ollm_app::AppContext;
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::{Servers, log_file};
+use ollm_protocol::Code;
 use ollm_store::{escape_for_people, read_bounded};
 use serde_json::{Value, json};
 
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::{Output, shown};
 
 const LARGEST_LOG: u64 = 1 << 20;
@@ -19,7 +20,7 @@ pub(super) fn run(server: &str, context: &AppContext, as_json: bool, output: &mu
         output.tell(trouble);
     }
     let path = log_file(context, known);
-    let bytes = read_bounded(&path, LARGEST_LOG).map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
+    let bytes = read_bounded(&path, LARGEST_LOG).map_err(|error| Failure::new(Code::Unreadable, error.to_string()))?;
     let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     if as_json {
         let last: Vec<&str> = text.lines().collect();

@@ -3,13 +3,14 @@
 use ollm_app::AppContext;
 use ollm_app::servers::{Live, Servers};
 use ollm_mcp::{CallError, CallErrorKind};
+use ollm_protocol::Code;
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
-use super::super::hook::columns;
 use super::{report, unanswered, unanswered_json, with_server};
-use crate::error::{FINDING, Failure, Kind};
+use crate::error::{FINDING, Failure};
 use crate::output::Output;
+use crate::table;
 
 /// More of what is wrong with one answer is not told.
 const MOST_FAULTS: usize = 5;
@@ -62,7 +63,7 @@ pub(super) fn run(
 
 /// An answer that says nothing.
 fn malformed(server: &str, why: &str) -> Failure {
-    Failure::new(Kind::Environment, format!("MCP server `{server}`: {why}"))
+    Failure::new(Code::ServerFailed, format!("MCP server `{server}`: {why}"))
         .hint("this is a fault of the server; a newer version of it may do better")
 }
 
@@ -101,7 +102,7 @@ impl Sort {
             Sort::Prompts => ["NAME", "ARGUMENTS", "TITLE", "DESCRIPTION"],
         };
         let rows = items.iter().map(|item| self.row(item));
-        columns(&std::iter::once(head.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
+        table::table(head, rows)
     }
 
     fn row(self, item: &Value) -> [String; 4] {

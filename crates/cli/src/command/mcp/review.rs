@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use ollm_app::servers::{Servers, WaitingTool, reason, waiting_digest};
 use ollm_app::{AppContext, refuse_approval};
+use ollm_protocol::Code;
 use ollm_trust::changed_lines;
 use serde_json::{Value, json};
 
 use crate::command::review;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(
@@ -30,7 +31,7 @@ pub(super) fn run(
         return if as_json { output.json(&to_json(name, &[])) } else { Ok(OK) };
     };
     let listed = listed(&servers, name, output)?;
-    let waiting = tools.waiting(&listed).map_err(|why| Failure::new(Kind::Environment, why))?;
+    let waiting = tools.waiting(&listed).map_err(|why| Failure::new(Code::Unreadable, why))?;
     if as_json {
         return output.json(&to_json(name, &waiting));
     }
@@ -39,13 +40,18 @@ pub(super) fn run(
         return Ok(OK);
     }
     match digest {
-        Some(named) => check_digest(name, &waiting, named)?,
+        Some(named) => review::check_digest(
+            &format!("what waits of server `{name}`"),
+            &waiting_digest(&waiting),
+            named,
+            "review it, then read the digest with `ollm mcp review NAME --json`".to_owned(),
+        )?,
         None => ask_person(name, &waiting, output)?,
     }
     servers.trust.confirm().map_err(|error| review::unsigned(&error))?;
     tools
         .approve(&listed)
-        .map_err(|error| Failure::new(Kind::Environment, format!("the tools were not approved: {}", reason(&error))))?;
+        .map_err(|error| Failure::new(Code::NotWritten, format!("the tools were not approved: {}", reason(&error))))?;
     output.tell(&format!("{} of server `{name}`: offered from now on", counted(&waiting)));
     Ok(OK)
 }
@@ -53,22 +59,14 @@ pub(super) fn run(
 /// The tools as the server lists them now.
 fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<Value>, Failure> {
     super::with_server(servers, name, output, |live, _, output| {
+        output.busy("starting the server");
         let started = live.start(output);
         let listed = live.listed(name);
         match started.into_iter().find_map(|(_, outcome)| outcome.err()) {
-            Some(error) if listed.is_empty() => Err(Failure::new(Kind::Environment, error.to_string())),
+            Some(error) if listed.is_empty() => Err(Failure::new(Code::ServerFailed, error.to_string())),
             _ => Ok(listed),
         }
     })
-}
-
-fn check_digest(name: &str, waiting: &[WaitingTool], named: &str) -> Result<(), Failure> {
-    if waiting_digest(waiting).to_string() == named {
-        return Ok(());
-    }
-    let message = format!("what waits of server `{name}` is not what {named} names; nothing was approved");
-    Err(Failure::new(Kind::Untrusted, message)
-        .hint("review it, then read the digest with `ollm mcp review NAME --json`"))
 }
 
 /// Shows everything that waits, and asks. Without a terminal nobody approves anything.
@@ -79,7 +77,9 @@ fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Resul
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {
-    let mut text = format!("server      {name}\ndigest      {}\n", waiting_digest(waiting));
+    let mut text = String::new();
+    review::row(&mut text, "server", name);
+    review::row(&mut text, "digest", &waiting_digest(waiting).to_string());
     for tool in waiting {
         let (what, shown) = match tool.before.as_deref() {
             None => ("new", format!("{}\n", tool.now)),

@@ -1,10 +1,11 @@
 //! `ollm mcp start` and `restart`: servers are tried, their tools remembered, and then they are ended; `restart` first
 //! looks for conversations whose servers are meant.
 
+use ollm_app::AppContext;
 use ollm_app::control::ControlCommand;
 use ollm_app::servers::{DeclaredServer, Servers, cache, remarks};
-use ollm_app::{AppContext, ErrorKind};
 use ollm_mcp::{CallError, ServerState, ServerStatus};
+use ollm_protocol::{Code, CodeClass};
 
 use super::list::{Row, table};
 use super::stop::order;
@@ -26,7 +27,7 @@ pub(super) fn again(names: &[String], context: &AppContext, as_json: bool, outpu
     output.tell("no conversation with servers runs in this project; the servers are tried anew instead");
     for digest in servers.chosen(names)?.iter().filter_map(|known| known.key.as_ref()) {
         let forgotten = cache(context).forget(digest);
-        forgotten.map_err(|error| Failure::new(Kind::Environment, format!("nothing was forgotten: {error}")))?;
+        forgotten.map_err(|error| Failure::new(Code::NotWritten, format!("nothing was forgotten: {error}")))?;
     }
     let servers = Servers::load(context)?;
     try_all(&servers, names, as_json, output)
@@ -56,22 +57,23 @@ fn probe<'a>(
     let able: Vec<&DeclaredServer> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
     for row in &mut rows {
         let Some(failure) = servers.refusal(row.known) else { continue };
-        let missing = failure.kind == ErrorKind::Environment;
+        let missing = failure.code.class() == CodeClass::Environment;
         if missing {
             row.state = ServerState::Failed(String::new()).name();
         }
-        if named || failure.kind != ErrorKind::Configuration {
+        if named || failure.code.class() != CodeClass::Configuration {
             output.tell(&failure.message);
         }
         // What is switched off or waits for approval fails only those who ask for it by its name.
         if named || missing {
-            code = code.max(Kind::from(failure.kind) as u8);
+            code = code.max(Kind::from(failure.code.class()) as u8);
         }
     }
     if able.is_empty() {
         return Ok((rows, code));
     }
     super::with_live(servers, &able, output, |live, output| {
+        output.busy("starting servers");
         for (status, outcome) in live.start(output) {
             let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
             row.state = status.state.name();

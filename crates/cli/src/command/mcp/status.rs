@@ -12,10 +12,10 @@ use ollm_engine::trace::iso;
 use ollm_mcp::{Grant, granted};
 use serde_json::{Value, json};
 
-use super::super::hook::columns;
 use super::list::{Row, table};
 use crate::error::{Failure, OK};
 use crate::output::Output;
+use crate::table;
 
 pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
@@ -119,7 +119,7 @@ fn told(chat: &Chat, server: &Value) -> Value {
 }
 
 fn running(chats: &[Chat]) -> String {
-    let head = ["CONVERSATION", "PROCESS", "SERVER", "STATE", "STATUS", "TOOLS", "PROBLEM"].map(str::to_owned);
+    let head = ["SERVER", "STATE", "STATUS", "TOOLS", "PROCESS", "CONVERSATION", "PROBLEM"];
     let servers = chats.iter().flat_map(|chat| chat.servers.iter().map(move |server| (chat, server)));
     let body = servers.map(|(chat, server)| {
         let word = |key: &str| match server.get(key) {
@@ -128,7 +128,7 @@ fn running(chats: &[Chat]) -> String {
             Some(other) => other.to_string(),
         };
         let [name, state, status, tools, error] = ["name", "state", "status", "tools", "error"].map(word);
-        [chat.session.clone(), chat.process.to_string(), name, state, status, tools, error]
+        [name, state, status, tools, chat.process.to_string(), chat.session.clone(), error]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    table::table(head, body)
 }

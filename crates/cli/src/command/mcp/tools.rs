@@ -6,9 +6,9 @@ use ollm_mcp::{Offers, ServerState};
 use ollm_store::one_line;
 use serde_json::{Map, Value, json};
 
-use super::super::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
+use crate::table;
 
 /// A description is cut to this many characters in a table.
 const GIST: usize = 80;
@@ -54,7 +54,7 @@ fn gather<'a>(
     for known in chosen {
         if let Some(failure) = servers.refusal(known) {
             output.tell(&failure.message);
-            code = code.max(Kind::from(failure.kind) as u8);
+            code = code.max(Kind::from(failure.code.class()) as u8);
             continue;
         }
         match known.cached.as_ref().filter(|_| !refresh) {
@@ -68,6 +68,7 @@ fn gather<'a>(
     }
     if !unknown.is_empty() {
         super::with_live(servers, &unknown, output, |live, output| {
+            output.busy("starting servers");
             for (status, outcome) in live.start(output) {
                 let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
                 if let ServerState::Degraded(why) = &status.state {
@@ -108,16 +109,17 @@ fn entries<'a>(known: &'a DeclaredServer, offers: &'a Offers, state: &'a str) ->
     })
 }
 
+const HEAD: [&str; 3] = ["NAME", "ARGUMENTS", "DESCRIPTION"];
+
 fn table(lists: &[Listed<'_>]) -> String {
-    let head = ["NAME", "ARGUMENTS", "DESCRIPTION"].map(str::to_owned);
     let body = lists.iter().flat_map(|(_, offers, _)| &offers.tools).map(|offer| {
         let text = one_line(&offer.tool.description);
         let gist: String = text.chars().take(GIST).collect();
         let gist = if gist.len() < text.len() { format!("{gist}…") } else { gist };
         [offer.tool.name.clone(), arguments(&offer.tool.input.0), gist]
     });
-    let rows: Vec<[String; 3]> = std::iter::once(head).chain(body).collect();
-    if rows.len() == 1 { "There are no tools.\n".to_owned() } else { columns(&rows) }
+    let rows: Vec<[String; 3]> = body.collect();
+    if rows.is_empty() { "There are no tools.\n".to_owned() } else { table::table(HEAD, rows) }
 }
 
 /// The arguments that a tool takes, those it needs first; an optional one has a question mark.

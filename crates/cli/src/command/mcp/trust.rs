@@ -2,15 +2,14 @@
 
 use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
-use ollm_catalog::Positions;
-use ollm_protocol::Source;
+use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
 use ollm_trust::{Proposal, Standing, Term};
 
 use crate::command::ext::revoke;
 use crate::command::review::{self, Uncovered};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn approve(
@@ -42,8 +41,8 @@ pub(super) fn approve(
         return Err(part_of(name, &bundle.extension));
     }
     let proposal = servers.trust.propose(&*known.spec, &context.trust_context());
-    let proposal = proposal
-        .map_err(|why| Failure::new(Kind::Environment, format!("server `{name}` cannot be approved: {why}")))?;
+    let proposal =
+        proposal.map_err(|why| Failure::new(Code::Unreadable, format!("server `{name}` cannot be approved: {why}")))?;
     let proposal = uncovered.applied(proposal);
     match digest {
         Some(named) => check_digest(name, &proposal.identity.digest, named)?,
@@ -80,13 +79,13 @@ pub(super) fn withdraw(names: &[String], context: &AppContext, output: &mut Outp
 /// A server of an extension is approved with all the rest of it.
 fn part_of(name: &str, extension: &str) -> Failure {
     let message = format!("server `{name}` is part of the extension `{extension}`, which is approved as a whole");
-    Failure::new(Kind::Untrusted, message)
+    Failure::new(Code::NotApproved, message)
         .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(extension)))
 }
 
 /// Withdraws the approval of all that a server came with.
 fn withdraw_extension(name: &str, extension: &str, context: &AppContext, output: &mut Output) -> Result<(), Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let removed = app.extensions.get(extension).map(|found| revoke(found, &app)).transpose()?.unwrap_or_default();
     let said = if removed { "is no longer approved" } else { "was not approved" };
     output.tell(&format!("server `{name}` is part of the extension `{extension}`, which {said}"));

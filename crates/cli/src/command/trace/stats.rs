@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ollm_app::trace::{HookStats, TraceStats};
 use ollm_store::one_line;
 
-use crate::command::hook::columns;
+use crate::table::table;
 
 const HEAD: [&str; 9] = ["HOOK", "RUNS", "BLOCKED", "FAILED", "SKIPPED", "P50 MS", "P95 MS", "P99 MS", "MAX MS"];
 
@@ -20,7 +20,7 @@ pub(super) fn text(stats: &TraceStats, never_fired: &[String]) -> String {
     if !stats.hooks.is_empty() {
         let rows = stats.hooks.iter().map(|(id, hook)| row(id, hook));
         text.push('\n');
-        text.push_str(&columns(&std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect::<Vec<_>>()));
+        text.push_str(&table(HEAD, rows));
     }
     if !stats.slowest.is_empty() {
         text.push_str("\nslowest\n");

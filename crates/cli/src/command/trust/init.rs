@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ollm_app::{AppContext, UnlockedKey, refuse_agents};
 use ollm_catalog::{Config, Edit, PolicyFile, change_config, check_config_target};
-use ollm_protocol::Layer;
+use ollm_protocol::{Code, Layer};
 use ollm_trust::{ApprovalKey, Approvals, Trust};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::{config, floor_line};
 use crate::ask::{Asker, Chosen, YES};
 use crate::command::config::refused;
 use crate::command::review::{ask, nobody_to_ask, unchanged};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 pub(super) fn run(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -26,7 +26,7 @@ pub(super) fn run(context: &AppContext, output: &mut Output) -> Result<u8, Failu
     check_config_target(&context.places, Layer::User).map_err(refused)?;
     let (found, trouble) = Approvals::load(&context.approvals(), None);
     if let Some(trouble) = trouble {
-        return Err(Failure::new(Kind::Environment, trouble.to_string()));
+        return Err(Failure::new(Code::Unreadable, trouble.to_string()));
     }
     let approvals = found.clone().lasting();
     approve_all(&approvals, found.list().len() - approvals.list().len(), output)?;
@@ -66,7 +66,7 @@ fn approve_all(approvals: &Approvals, limited: usize, output: &mut Output) -> Re
         Chosen::One(()) => Ok(()),
         Chosen::No | Chosen::Nobody => {
             let hint = "`ollm hook untrust ID` withdraws one of them, `ollm hook untrust --all` all of them";
-            Err(Failure::new(Kind::Untrusted, "nothing was signed or changed").hint(hint))
+            Err(Failure::new(Code::Declined, "nothing was signed or changed").hint(hint))
         }
     }
 }
@@ -83,14 +83,14 @@ fn key(demanded: Option<&ApprovalKey>, context: &AppContext, asker: &Asker) -> R
     }
     if let Some(key) = demanded {
         let message = format!("hooks.approvalKey is set ({}), but {} is not there", key.origin, file.display());
-        return Err(Failure::new(Kind::Environment, message)
+        return Err(Failure::new(Code::Unreadable, message)
             .hint("put that key back, or remove `hooks.approvalKey` from where it is set"));
     }
     let gone = || nobody_to_ask("no key was made");
     let first = asker.ask_secret("A passphrase for your approvals, of at least 8 characters: ").ok_or_else(gone)?;
     let second = asker.ask_secret("The same once more: ").ok_or_else(gone)?;
     if first != second {
-        return Err(Failure::new(Kind::Usage, "those are two different passphrases; no key was made"));
+        return Err(Failure::new(Code::InvalidValue, "those are two different passphrases; no key was made"));
     }
     Ok(UnlockedKey::create(&first, context)?)
 }

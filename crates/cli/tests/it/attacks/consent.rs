@@ -255,7 +255,7 @@ fn s02_where_the_user_says_so_nothing_is_approved_by_digest() {
     let digest = lab.digest(ID);
     lab.write("home/.ollm/config.yaml", "hooks: {approveByDigest: false}\n");
     let ran = lab.run(&["hook", "trust", ID, "--digest", &digest]);
-    let why = "nothing is approved by digest: hooks.approveByDigest is false (~/.ollm/config.yaml)";
+    let why = "nothing is approved by digest: hooks.approveByDigest is false (~/.ollm/config.yaml:1:";
     assert!(ran.code == 4 && ran.stderr.contains(why), "{ran:?}");
     assert_eq!(standing(&lab), "untrusted");
     let loosened = lab.run(&["--set", "hooks.approveByDigest=true", "hook", "trust", ID, "--digest", &digest]);

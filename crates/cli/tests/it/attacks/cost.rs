@@ -1,11 +1,11 @@
 //! Projects that are dear to look at, so that whoever waits for the answer goes on without it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::lab::{Lab, shell_event};
+use crate::lab::{Lab, finish, shell_event};
 
 #[test]
 fn s03_hook_files_of_a_project_cost_an_event_only_so_much() {
@@ -87,4 +87,39 @@ fn s03_one_huge_file_of_a_project_is_left_out() {
         File::options().write(true).open(path).unwrap().set_len(60 << 20).unwrap();
         answers_at_once(&lab);
     }
+}
+
+#[test]
+fn s03_text_that_is_tangled_keeps_nobody_waiting() {
+    let lab = Lab::new();
+    for tangled in ["find . -exec ", "fd x -x ", "ls | xargs find . -exec ", "find / -ok "] {
+        let command = format!("{} ls \\; ; rm -rf ~", tangled.repeat(60_000 / tangled.len()));
+        let ran = lab.event(shell_event(&command));
+        assert_eq!(ran.code, 2, "{tangled}: {ran:?}");
+    }
+}
+
+#[test]
+fn s03_projects_within_projects_keep_nobody_waiting_and_shed_no_guard() {
+    let lab = Lab::new();
+    let mut folder = lab.project.clone();
+    for _ in 0..60 {
+        folder.push("n");
+        fs::create_dir_all(folder.join(".ollm/hooks")).unwrap();
+        fs::write(folder.join(".ollm/config.yaml"), "hooks: {timeout: 5s}\n").unwrap();
+    }
+    let judge = |command: &str| {
+        let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": folder, "tool_name": "Bash",
+            "tool_input": {"command": command}});
+        let mut asked = lab.ollm(&["hook", "run", "--from", "claude"]);
+        asked.current_dir(&folder);
+        finish(asked, event.to_string().as_bytes()).answer()["hookSpecificOutput"].clone()
+    };
+    let refused = judge("rm -rf ~");
+    assert_eq!(refused["permissionDecision"], "deny", "{refused}");
+    // No guard of the projects around could be asked in time, so nothing passes.
+    let unjudged = judge("ls");
+    assert_eq!(unjudged["permissionDecision"], "deny", "{unjudged}");
+    let why = unjudged["permissionDecisionReason"].as_str().unwrap();
+    assert!(why.contains("it lies in more than 32 projects, one within another"), "{why}");
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{ID, canaries, is_root, judged, lab, set_mode, standing};
+use crate::embed::{ARGUMENTS, embed, talk};
 use crate::lab::pty::typed;
 use crate::lab::{Lab, OLLM, Ran, finish, hook_file, shell_event};
 
@@ -314,11 +315,10 @@ fn s02_what_the_policy_demands_holds_whatever_the_user_files_say() {
 }
 
 #[test]
-fn s02_no_switch_turns_off_a_guard_that_the_policy_wants() {
+fn s02_no_file_of_the_user_turns_off_a_guard_that_the_policy_wants() {
     let lab = lab();
     let Some(machine) = Machine::new(&lab, "hooks:\n  guards: true\n") else { return };
-    let id = "builtin:destructive-commands";
-    assert_eq!(lab.run(&["hook", "disable", id]).code, 0);
+    lab.write("home/.ollm/config.yaml", "hooks: {guards: []}\n");
     let destroy = |command: Command| finish(command, shell_event("mkfs.ext4 /dev/sda1").as_bytes()).code;
     assert_eq!(destroy(lab.ollm(&["hook", "run"])), 0);
     assert_eq!(destroy(machine.command(OLLM, &["hook", "run"])), 2);
@@ -338,6 +338,19 @@ fn s02_what_the_policy_requires_is_asked_each_time_a_call_is() {
     }
     assert_eq!(fs::read_to_string(log).unwrap().lines().count(), 2);
     assert!(!lab.home.join(".ollm/state/calls").exists());
+}
+
+#[test]
+fn s02_what_the_policy_requires_holds_in_a_program_that_embeds_us() {
+    let lab = lab();
+    lab.write("etc/ollm/hooks/no.json", hook_file("before_tool", "no", ""));
+    lab.write("etc/ollm/hooks/no.sh", r#"printf '{"continue": false, "systemMessage": "the machine says no"}'"#);
+    let Some(machine) = Machine::new(&lab, "hooks:\n  guards: true\n") else { return };
+    talk(&lab, &["ls"]);
+    let mut command = machine.command(embed().to_str().unwrap(), &ARGUMENTS);
+    command.current_dir(&lab.project);
+    let ran = finish(command, b"");
+    assert!(ran.stdout.contains("refused at before_tool: no: the machine says no"), "{ran:?}");
 }
 
 #[test]

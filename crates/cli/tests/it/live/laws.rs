@@ -67,7 +67,8 @@ fn look(chat: &mut Chat) -> Seen {
             seen.servers.insert(name);
         }
     }
-    seen.hooks = chat.names("/hooks").into_iter().filter(|id| id.starts_with("user:")).collect();
+    let hooks = chat.say("/hooks list --long");
+    seen.hooks = hooks.split_whitespace().filter(|id| id.starts_with("user:")).map(str::to_owned).collect();
     let tools = chat.names("/tools");
     let server_of = |tool: &String| tool.strip_prefix("mcp__")?.strip_suffix("__echo").map(str::to_owned);
     seen.tools = tools.iter().filter_map(server_of).collect();

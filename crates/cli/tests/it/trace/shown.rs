@@ -42,6 +42,17 @@ pub(super) fn screen(lab: &Lab, ran: &Ran) -> String {
 }
 
 #[test]
+fn a_trace_of_any_length_is_counted_within_bounds() {
+    let lab = Lab::new().set("OLLM_TRACE_MAX_SIZE", "64MiB");
+    let record =
+        json!({"version": 1, "traceId": "x", "time": "2026-01-01T00:00:00.000Z", "event": "error", "verdict": {}});
+    lab.write("home/.ollm/trace/trace.jsonl", format!("{record}\n").repeat(100_001));
+    let ran = lab.run(&["trace", "stats"]);
+    assert!(ran.stdout.starts_with("100000 events from "), "{ran:?}");
+    assert!(ran.stderr.contains("only the newest 100000 events are looked at"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_trace_in_full() {
     let lab = furnished();
     let blocked = lab.traces()[0]["traceId"].as_str().unwrap().to_owned();
@@ -58,7 +69,16 @@ fn a_trace_with_a_failed_hook() {
 #[test]
 fn a_list_of_traces() {
     let lab = furnished();
-    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "list"])));
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "list", "--long"])));
+    let (short, long) = (lab.run(&["trace", "list"]).stdout, lab.run(&["trace", "list", "--long"]).stdout);
+    let ids = |text: &str| -> Vec<String> {
+        let rows = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3));
+        rows.map(str::to_owned).collect()
+    };
+    for (short, long) in ids(&short).iter().zip(ids(&long)) {
+        assert!(short.len() == 12 && long.ends_with(short), "{short} {long}");
+        assert_eq!(lab.run(&["trace", "show", short]).code, 0, "the end of an id names its record");
+    }
 }
 
 #[test]

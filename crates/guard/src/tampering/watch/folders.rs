@@ -55,10 +55,12 @@ impl Watch {
         let visible = self.visible.get_or_init(|| {
             let names = PROTECTED.iter().flat_map(|row| row.home).filter(|name| !name.starts_with('.'));
             let below_home = names.filter_map(|name| self.home.as_ref().map(|home| home.join(name)));
-            self.single.iter().filter(|path| !is_hidden(path)).cloned().chain(below_home).collect()
+            self.single.iter().filter(|path| !path::has_hidden_part(path)).cloned().chain(below_home).collect()
         });
         let real = self.resolver.borrow_mut().look(folder).0;
-        is_hidden(folder) || is_hidden(&real) || visible.iter().any(|path| path::is_in_folder(&real, path))
+        path::has_hidden_part(folder)
+            || path::has_hidden_part(&real)
+            || visible.iter().any(|path| path::is_in_folder(&real, path))
     }
 
     /// Whether commands run in the root of a project and nowhere else.
@@ -107,9 +109,4 @@ impl Watch {
         let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
         field.open() || place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)))
     }
-}
-
-/// Whether a part of a path is hidden.
-fn is_hidden(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().windows(2).any(|part| part == b"/.")
 }

@@ -16,7 +16,7 @@ use crate::{
 const DOES: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
     "unlink", "remove", ".rm(", "rename", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
-    "passthru", "proc_open", "eval", "cmd(", "\"|", "'|",
+    "passthru", "proc_open", "eval", "cmd(", "\"|", "'|", "process(",
 ];
 
 /// Calls that take away a folder with all that is in it.
@@ -33,13 +33,10 @@ const REMOVES_TREES: &[&str] = &[
     "rimraf",
     "deltree",
     "remove-item",
-];
-
-/// How code names the home without writing it out.
-#[rustfmt::skip]
-const HOMES: &[&str] = &[
-    "homedir()", "path.home()", "dir.home", "env.home", "env{home}", "env['home']", "env[\"home\"]", "environ['home']",
-    "environ[\"home\"]", "getenv('home')", "getenv(\"home\")", "environ.get('home')", "environ.get(\"home\")",
+    "removedir",
+    "removeitem",
+    "removesync",
+    "recursive",
 ];
 
 /// The same in statements of databases, where removal takes away no file.
@@ -56,19 +53,45 @@ impl Walker {
             Feed::Text(Some(text)) => Some(&**text),
             _ => None,
         };
-        let codes = fields.iter().skip(1).map(|field| field.text.as_str()).chain(input);
-        let codes: Vec<&str> = codes.filter(|code| is_line(code) || code.contains(['(', '\'', '"'])).collect();
-        if codes.is_empty() {
+        let is_code = |at: usize, text: &str| {
+            is_line(text)
+                || text.contains(['(', '\'', '"'])
+                || fields.get(at).is_some_and(|before| takes_code(&before.text))
+        };
+        let given =
+            fields.iter().skip(1).enumerate().map(|(at, field)| (is_code(at, &field.text), field.text.as_str()));
+        let given: Vec<(bool, &str)> = given.chain(input.map(|text| (true, text))).collect();
+        if !given.iter().any(|(is_code, _)| *is_code) {
             return;
         }
         self.guessed(|walker| {
-            for code in codes {
+            let mut does = false;
+            for (_, code) in given.iter().filter(|(is_code, _)| *is_code) {
                 walker.guess_commands(name, code, depth);
                 if walker.affords(1 + code.len() / 16) && has_deeds(name, code) {
+                    does = true;
+                    if runs_what_it_fetches(code) {
+                        walker.unknown(format!("{name} runs what it gets from elsewhere"));
+                    }
                     walker.guess_strings(code, depth);
                 }
             }
+            if does {
+                walker.guess_given(name, fields, feed, depth);
+            }
         });
+    }
+
+    /// What code that runs or removes something may do with its arguments and its input.
+    fn guess_given(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+        let is_given = |field: &&Field| is_line(&field.text) && !has_deeds(name, &field.text);
+        for line in fields.iter().skip(1).filter(is_given) {
+            self.guess_text(&line.text, depth);
+        }
+        let is_path = |field: &&Field| !is_line(&field.text) && !field.text.starts_with('-');
+        let paths = fields.iter().skip(1).filter(is_path).chain(feed.fields()).cloned();
+        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(paths);
+        self.run(removal.collect(), &Feed::Nothing, depth + 1);
     }
 
     /// What `sed` and `awk` run of what they read, where their code says so: nobody wrote that into the code.
@@ -162,11 +185,24 @@ impl Walker {
     }
 }
 
+/// Whether the word behind an option is code: `-c`, `-e`, `-nle`, `--eval`.
+pub(super) fn takes_code(option: &str) -> bool {
+    let short = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    short.is_some_and(|letters| letters.ends_with(['c', 'e', 'E'])) || matches!(option, "--eval" | "--execute" | "eval")
+}
+
 /// Whether code has a call that runs a program or removes a file.
 fn has_deeds(name: &str, code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
     let does = if program::is_client(name) { CLIENT_DOES } else { DOES };
     does.iter().any(|word| folded.contains(word))
+}
+
+/// Whether code may run what another machine answers.
+fn runs_what_it_fetches(code: &str) -> bool {
+    let folded = code.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    has(&["exec(", "eval(", "eval "]) && has(&["http://", "https://"])
 }
 
 /// Whether code takes folders away.
@@ -178,12 +214,19 @@ fn removes_trees(code: &str) -> bool {
 /// Whether code names the home, and nothing in it.
 fn names_home(code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
+    // However a language asks for it: `Path.home()`, `ENV["HOME"]`, `os.UserHomeDir()`, `$HOME`.
     let is_bare = |(at, name): (usize, &str)| {
         let before = folded.get(..at).and_then(|before| before.rsplit([';', '\n']).next()).unwrap_or_default();
-        let behind = folded.get(at + name.len()..).unwrap_or_default().trim_start_matches(['}', ' ']);
-        !before.contains("join") && !behind.starts_with(['/', '+', '.', '&', '\\', '['])
+        let behind = folded.get(at + name.len()..).unwrap_or_default();
+        let word = behind.trim_start_matches(|letter: char| letter == '_' || letter.is_ascii_alphabetic());
+        let is_home = matches!(behind.len() - word.len(), 0) || behind.starts_with("dir") || behind.starts_with("_dir");
+        let rest = word.trim_start_matches(['"', '\'', '(', ')', ']', '}', ' ']);
+        is_home
+            && !before.ends_with('/')
+            && !before.contains("join")
+            && !rest.starts_with(['/', '+', '.', '&', '\\', '['])
     };
-    HOMES.iter().any(|home| folded.match_indices(home).any(is_bare))
+    folded.match_indices("home").any(is_bare)
 }
 
 /// The command on a line of an editor or a client that lets people run one.

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use ollm_app::{App, AppContext};
 use ollm_catalog::edit::Owner;
-use ollm_catalog::{Form, Positions, edit};
+use ollm_catalog::{Form, edit};
 use ollm_process::find_program;
 use ollm_protocol::dialect::{by_spelling, event_named};
-use ollm_protocol::{Layer, Source};
-use serde_json::{Map, Value};
+use ollm_protocol::{Code, Layer, Source};
+use serde_json::{Map, Value, json};
 
 use super::{refuse, unchanged};
 use crate::arguments::hook::AddArguments;
 use crate::command::hook::new::folder;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 /// What runs a script, by the end of its name.
@@ -32,14 +32,14 @@ pub(in crate::command::hook) fn run(
 ) -> Result<u8, Failure> {
     refuse(context)?;
     event_named(&arguments.event)?;
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     let folder = folder(arguments.project, context)?;
     let script = found(&arguments.path, &folder, context)?;
     let name = name(arguments, &script);
     let layer = if arguments.project { Layer::Workspace } else { Layer::User };
     if let Some(taken) = app.hooks().iter().find(|hook| hook.spec.name == name && hook.spec.layer == layer) {
         let message = format!("there is a hook `{name}` already, in {}", taken.spec.origin.file.display());
-        return Err(Failure::new(Kind::Usage, message).hint("give this one another name with --name"));
+        return Err(Failure::new(Code::AlreadyThere, message).hint("give this one another name with --name"));
     }
     let file = folder.join(arguments.file.clone().unwrap_or_else(|| format!("{name}.json")));
     let interpreter = interpreter(&script).map(|(program, options)| (found_program(program, &app, context), options));
@@ -47,7 +47,8 @@ pub(in crate::command::hook) fn run(
     let source = if arguments.project { Source::Workspace } else { Source::User };
     edit::append(&file, Form::Events, &arguments.event, &entry, Owner { source, layer, rules: &app.rules })
         .map_err(|error| unchanged(&file, &error))?;
-    output.line(&format!("{name} stands in {}", file.display()))?;
+    output.changed(json!({"hook": name, "file": file.to_string_lossy()}));
+    output.line(&format!("{name} was added to {}", file.display()))?;
     let next = if arguments.project { "hook trust" } else { "hook test" };
     output.tell(&format!("next: ollm {next} {}", ollm_shell::shell_word(&name)));
     Ok(OK)

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use ollm_app::{App, AppContext, belongings, remove_belongings, remove_empty_file};
+use ollm_catalog::edit;
 use ollm_catalog::edit::Change;
-use ollm_catalog::{Positions, edit};
 use ollm_protocol::Hook;
 use ollm_store::one_line;
+use serde_json::json;
 
 use super::{declared, refuse, unchanged};
 use crate::arguments::hook::RemoveArguments;
@@ -22,13 +23,14 @@ pub(in crate::command::hook) fn run(
     refuse(context)?;
     for id in &arguments.ids {
         // Each removal moves what stands behind it.
-        let app = App::load(context, Positions::Always)?;
+        let app = App::load(context)?;
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
         let own = belongings(&hook, &app.hooks());
         let with_files = wanted(&hook, &own, arguments, output.asker())?;
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
-        output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
+        output.changed(json!({"hook": hook.id(), "removedFrom": path.to_string_lossy()}));
+        output.line(&one_line(&format!("{} was removed from {}", hook.id(), path.display())))?;
         if with_files {
             remove_belongings(&own)?;
             let emptied = remove_empty_file(path, &app.rules)?.then(|| path.clone());

@@ -20,6 +20,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let mut results = Vec::new();
+    output.busy("running the cases");
     for hook in hooks {
         for found in cases::of_hook(hook) {
             results.push(stage.judge(hook, found));

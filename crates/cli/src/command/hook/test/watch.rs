@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 
 use super::{chosen, once};
 use crate::arguments::hook::TestArguments;
@@ -39,7 +38,7 @@ fn decisive(arguments: &TestArguments, context: &AppContext) -> Vec<PathBuf> {
     let mut files = vec![context.places.home.join("hooks")];
     files.extend(context.places.project.as_ref().map(|project| project.join(".ollm/hooks")));
     files.extend(files.iter().flat_map(|folder| listed(folder)).collect::<Vec<_>>());
-    let app = App::load(context, Positions::OnDemand).ok();
+    let app = App::load(context).ok();
     let hooks = app.and_then(|app| chosen(&app, arguments).ok()).unwrap_or_default();
     for hook in hooks {
         let spec = &hook.spec;

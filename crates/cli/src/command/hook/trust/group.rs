@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ollm_app::App;
-use ollm_protocol::Hook;
+use ollm_protocol::{Code, Hook};
 use ollm_shell::shell_word;
 use ollm_trust::{Approvable, Proposal, Standing};
 
 use super::{Way, ask_together, propose, record_all, screens, standing};
 use crate::approver::{AskedAbout, HookGroup};
 use crate::command::review::Uncovered;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, OK};
 use crate::output::Output;
 
 /// The hooks of a group that wait for approval, for the question before one of them runs.
@@ -122,6 +122,6 @@ fn check(group: &str, all: &[Arc<Hook>], proposals: &[Proposal], named: &str) ->
     let message =
         format!("the {} hooks of the group `{group}` are not what {named} names; nothing was approved", all.len());
     let one = all.first().map_or(group, |hook| hook.id());
-    Err(Failure::new(Kind::Untrusted, message)
+    Err(Failure::new(Code::DigestMismatch, message)
         .hint(format!("review them, then read `groupDigest` with `ollm hook show {} --json`", shell_word(one))))
 }

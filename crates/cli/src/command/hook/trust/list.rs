@@ -1,19 +1,18 @@
 //! `ollm hook trust --list`: what is approved, and whether it still is what was approved.
 
 use ollm_app::{App, AppContext};
-use ollm_catalog::Positions;
 use ollm_trust::{Approvable, Approval, Approvals};
 use ollm_trust::{Standing, Term};
 use serde_json::{Value, json};
 
-use super::super::list::columns;
 use super::standing;
 use crate::command::ext;
 use crate::error::Failure;
 use crate::output::Output;
+use crate::table::table;
 
 pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(context, Positions::OnDemand)?;
+    let app = App::load(context)?;
     context.tell_notices(output);
     let (approvals, _) = Approvals::load(&context.approvals(), None);
     if let Some(trouble) = app.engine.trust.trouble() {
@@ -31,7 +30,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     if rows.is_empty() {
         return output.line("Nothing is approved.");
     }
-    let head = ["ID", "STATE", "FOR", "APPROVED", "BY", "SOURCE"].map(str::to_owned);
+    let head = ["ID", "STATE", "FOR", "APPROVED", "BY", "SOURCE"];
     let body = rows.iter().map(|(approval, state)| {
         [
             approval.id.clone(),
@@ -42,7 +41,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
             approval.source.clone(),
         ]
     });
-    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))
+    output.text(&table(head, body))
 }
 
 /// Whether the approved hook is here, and still what was approved.

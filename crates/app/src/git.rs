@@ -1,0 +1,78 @@
+//! Git, started so that nothing that a repository's own configuration names (a pager, a file system monitor, a hook) is run.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ollm_process::{Children, End, Job, Limits, find_program};
+use ollm_protocol::Code;
+
+use crate::app_context::AppContext;
+use crate::error::AppError;
+
+/// More than this git does not list: some hundred thousand files.
+const MOST_OUTPUT: usize = 32 << 20;
+
+/// One run of git.
+#[derive(Debug)]
+pub(crate) struct GitJob<'a> {
+    pub(crate) folder: &'a Path,
+    /// What it is to do, after the options that keep it calm.
+    pub(crate) args: &'a [&'a str],
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) timeout: Duration,
+    pub(crate) most_output: usize,
+}
+
+impl<'a> GitJob<'a> {
+    /// A short question about a repository.
+    pub(crate) fn new(context: &AppContext, folder: &'a Path, args: &'a [&'a str]) -> GitJob<'a> {
+        let env = context.variables.clone();
+        GitJob { folder, args, stdin: Vec::new(), env, timeout: Duration::from_mins(1), most_output: MOST_OUTPUT }
+    }
+
+    /// What git says.
+    pub(crate) fn run(self, context: &AppContext) -> Result<Vec<u8>, AppError> {
+        let missing = || AppError::new(Code::GitFailed, "git is not on your PATH");
+        let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
+        let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
+        let job = Job {
+            args: calm.iter().chain(self.args).map(OsString::from).collect(),
+            env: self.env,
+            cwd: Some(self.folder.to_owned()),
+            stdin: self.stdin,
+            limits: Limits { timeout: self.timeout, output: self.most_output, ..Limits::default() },
+            ..Job::new(program)
+        };
+        let outcome = Children::new().run(job);
+        if matches!(outcome.end, End::Exited(0)) {
+            return Ok(outcome.stdout);
+        }
+        let words = String::from_utf8_lossy(&outcome.stderr);
+        let said = words.lines().find(|line| line.starts_with("fatal: ")).or_else(|| words.lines().next());
+        let words = match (&outcome.end, said) {
+            (End::Overflowed(_), _) => format!("it gives more than {} MiB", self.most_output >> 20),
+            (End::TimedOut, _) => format!("it took longer than {} seconds", self.timeout.as_secs()),
+            (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
+        };
+        let verb = self.args.iter().find(|arg| arg.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'));
+        let verb = verb.filter(|verb| !verb.starts_with('-')).unwrap_or(&"");
+        Err(AppError::new(Code::GitFailed, format!("git {verb}: {words}")))
+    }
+}
+
+/// What git says in a folder.
+pub(crate) fn git(context: &AppContext, folder: &Path, args: &[&str]) -> Result<Vec<u8>, AppError> {
+    GitJob::new(context, folder, args).run(context)
+}
+
+/// The path that git says in a folder.
+pub(crate) fn git_path(context: &AppContext, folder: &Path, args: &[&str]) -> Result<PathBuf, AppError> {
+    let mut bytes = git(context, folder, args)?;
+    while bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Ok(OsString::from_vec(bytes).into())
+}

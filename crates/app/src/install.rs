@@ -1,0 +1,248 @@
+//! Installs, updates and removes extensions: all or nothing.
+//!
+//! [`prepare`] gets a package from wherever it is, checks every entry, writes it aside and reads it with the ordinary reader of
+//! extensions. What comes out ([`Staged`]) is shown to a person by whoever asked, and [`Staged::commit`] puts exactly that in place
+//! in one step. Dropped instead, nothing is left of it. Nothing of a package runs here, and nothing is approved here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ollm_catalog::{Extension, check_extension_name, validate_extension};
+use ollm_protocol::{Code, Remedy};
+use ollm_store::{Digest, Switch, set_switches};
+use rustix::io::Errno;
+use semver::Version;
+
+use crate::app::App;
+use crate::app_context::AppContext;
+use crate::error::AppError;
+
+mod builtin;
+mod fetch;
+mod folder;
+mod obtain;
+mod pins;
+mod publish;
+mod record;
+mod registry;
+mod repository;
+mod root;
+mod source;
+mod staging;
+mod update;
+
+pub use fetch::Progress;
+pub use pins::{pins, set_pin};
+pub use publish::{Published, build_index};
+pub use record::InstallRecord;
+pub use registry::{Hit, Reach, Registry};
+pub use source::PackageSource;
+pub use update::{UpdateOrder, pin_value, update_order};
+
+use obtain::obtain;
+use root::{InstallRoot, extensions_folder, previous_folder};
+use staging::{Laid, Parts, lay_aside};
+
+/// What to install.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Where it is.
+    pub source: PackageSource,
+    /// The version it must have.
+    pub to: Option<Version>,
+    /// The digest that its archive must have.
+    pub checksum: Option<Digest>,
+    /// Whether servers are asked.
+    pub reach: Reach,
+    /// The extension that is updated, if one is.
+    pub updates: Option<String>,
+    /// Whether a lower version than what is installed is meant.
+    pub downgrade: Downgrade,
+}
+
+/// Whether a lower version than what is installed is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Downgrade {
+    /// Nobody named it.
+    Refused,
+    /// A person named the version, the commit or the digest.
+    Accepted,
+}
+
+/// An extension that we installed.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its version; empty where its manifest cannot be read.
+    pub version: String,
+    /// What is remembered of the installation.
+    pub record: InstallRecord,
+}
+
+/// What came of an order.
+#[derive(Debug)]
+pub enum Prepared {
+    /// Exactly this is installed already.
+    Current(Box<Installed>),
+    /// It lies aside, ready to be put in place.
+    Staged(Box<Staged>),
+}
+
+/// A package that lies aside, read and valid. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Staged {
+    root: InstallRoot,
+    /// What it is and brings.
+    pub extension: Extension,
+    /// What will be remembered of it.
+    pub record: InstallRecord,
+    /// What it takes the place of.
+    pub replaces: Option<Installed>,
+    /// The digest of its folder, which is what an approval names.
+    pub digest: Digest,
+    /// Why it needs no further approval, if so: a key or a digest in the user's configuration.
+    pub verified: Option<String>,
+    /// What a person should know about it.
+    pub notes: Vec<String>,
+    switches_on: bool,
+    context: AppContext,
+}
+
+/// Gets a package and lays it aside.
+pub fn prepare(order: &Order, app: &App, progress: Progress<'_>) -> Result<Prepared, AppError> {
+    let context = app.context();
+    let root = InstallRoot::open(context)?;
+    let scratch = root.scratch().map_err(|error| AppError::unwritten(&extensions_folder(context), &error))?;
+    let found = obtain(order, &scratch, app, progress);
+    match found.and_then(|obtained| lay_aside(order, obtained, &root, app)) {
+        Ok(Laid::Current(installed)) => {
+            clear(&root);
+            Ok(Prepared::Current(installed))
+        }
+        Ok(Laid::New(parts)) => {
+            let Parts { extension, record, replaces, digest, verified, notes } = *parts;
+            let settings = app.config.extensions(&context.places);
+            let switches_on = replaces.is_none() && !settings.auto_enable;
+            let context = context.clone();
+            let staged = Staged { root, extension, record, replaces, digest, verified, notes, switches_on, context };
+            Ok(Prepared::Staged(Box::new(staged)))
+        }
+        Err(error) => {
+            clear(&root);
+            Err(error)
+        }
+    }
+}
+
+/// The extensions that we installed, by name.
+pub fn installed(context: &AppContext) -> Vec<Installed> {
+    let entries = fs::read_dir(extensions_folder(context)).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| !name.starts_with('.'));
+    let mut all: Vec<Installed> = names.filter_map(|name| installed_as(&name, context)).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+/// The extension of this name, if we installed it.
+pub fn installed_as(name: &str, context: &AppContext) -> Option<Installed> {
+    check_extension_name(name).ok()?;
+    read_installed(name, &extensions_folder(context).join(name))
+}
+
+/// Exchanges an extension with its version before; the other way round the next time.
+pub fn roll_back(name: &str, context: &AppContext) -> Result<Installed, AppError> {
+    let root = InstallRoot::open(context)?;
+    let now = read_installed(name, &root.place(name)).ok_or_else(|| not_ours(name))?;
+    let before = read_installed(name, &root.previous(name)).ok_or_else(|| {
+        AppError::new(Code::UnknownName, format!("there is no version of `{name}` from before; it has {}", now.version))
+    })?;
+    root.roll_back(name).map_err(|error| AppError::unwritten(&now.folder, &error))?;
+    Ok(Installed { folder: now.folder, ..before })
+}
+
+/// The version before of an extension, if it is kept.
+pub fn version_before(name: &str, context: &AppContext) -> Option<Installed> {
+    check_extension_name(name).ok()?;
+    read_installed(name, &previous_folder(&extensions_folder(context), name))
+}
+
+/// Forgets what is kept of an extension beside its folder: its version before, and its pin.
+pub fn forget(name: &str, context: &AppContext) -> Result<(), AppError> {
+    if check_extension_name(name).is_ok() && version_before(name, context).is_some() {
+        let root = InstallRoot::open(context)?;
+        root.forget_previous(name).map_err(|error| AppError::unwritten(&root.previous(name), &error))?;
+    }
+    set_pin(name, None, context).map(drop)
+}
+
+impl Staged {
+    /// The folder of what it takes the place of.
+    pub fn before(&self) -> Option<&Path> {
+        self.replaces.as_ref().map(|replaced| replaced.folder.as_path())
+    }
+
+    /// Puts it in place. On an error everything is as it was.
+    pub fn commit(self) -> Result<Installed, AppError> {
+        let name = &self.extension.name;
+        if self.switches_on {
+            // Before it is there: killed in between, a switch of something that is not there means nothing.
+            let on = [(self.extension.switch_name(), Some(Switch { on: true, until: None }))];
+            set_switches(&self.context.switches(), &on, SystemTime::now())
+                .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))?;
+        }
+        let done = if self.replaces.is_some() { self.root.replace(name) } else { self.root.install(name) };
+        done.map_err(|error| self.not_placed(&error))?;
+        let installed = read_installed(name, &self.root.place(name));
+        installed.ok_or_else(|| AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again")))
+    }
+
+    fn not_placed(&self, error: &std::io::Error) -> AppError {
+        let folder = self.root.place(&self.extension.name);
+        let unable = [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP].map(Errno::raw_os_error);
+        let cannot_exchange = error.raw_os_error().is_some_and(|code| unable.contains(&code));
+        let failure = AppError::unwritten(&folder, error);
+        if self.replaces.is_some() && cannot_exchange {
+            let message = format!(
+                "{} was not changed: its file system cannot exchange two folders in one step",
+                folder.display()
+            );
+            let remedy = Remedy::UninstallExtension(self.extension.name.clone());
+            return AppError { message, ..failure }.hint(format!("remove it first: {}", self.context.tell(&remedy)));
+        }
+        failure
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        clear(&self.root);
+    }
+}
+
+/// What is left is cleared away before the next change, too.
+fn clear(root: &InstallRoot) {
+    let _ = root.recover();
+}
+
+fn read_installed(name: &str, folder: &Path) -> Option<Installed> {
+    let record = InstallRecord::read(folder)?;
+    let (extension, _) = validate_extension(folder, &ollm_protocol::Rules::default());
+    let version = extension.manifest.version;
+    Some(Installed { name: name.to_owned(), folder: folder.to_owned(), version, record })
+}
+
+/// A package of which nothing is taken.
+fn refused(why: &str) -> AppError {
+    AppError::new(Code::PackageRefused, format!("nothing was installed: {why}"))
+}
+
+fn not_ours(name: &str) -> AppError {
+    AppError::new(
+        Code::UnknownExtension,
+        format!("`{name}` was not installed from elsewhere, so there is nothing to update"),
+    )
+}

@@ -1,0 +1,190 @@
+//! Fetches a file from a server, with a bound for its size and for every wait.
+
+use std::io::Read;
+use std::time::Duration;
+
+use ollm_net::tls_failure;
+use ollm_protocol::Code;
+use ureq::http::Response;
+use ureq::http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
+};
+use ureq::{Agent, Body};
+
+use super::source::{check_address, shown};
+use crate::app_context::AppContext;
+use crate::error::AppError;
+
+const CONNECT: Duration = Duration::from_secs(15);
+/// How long a server may say nothing.
+const SILENCE: Duration = Duration::from_secs(30);
+const WHOLE: Duration = Duration::from_mins(10);
+const MOST_REDIRECTS: usize = 5;
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// Hears how far it is: what is fetched, how many bytes are there, and how many there will be (zero where nobody knows).
+pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
+
+/// By which a server knows whether a file is still what it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Validators {
+    pub(super) etag: Option<String>,
+    pub(super) modified: Option<String>,
+}
+
+/// Whether a server may send us elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Redirects {
+    /// What comes is not known by a digest: it must come from where the person said.
+    Refused,
+    /// To other encrypted addresses.
+    Followed,
+}
+
+/// What to fetch.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) url: &'a str,
+    pub(super) most: u64,
+    pub(super) redirects: Redirects,
+    /// What is there already.
+    pub(super) known: Option<&'a Validators>,
+}
+
+/// What came.
+#[derive(Debug)]
+pub(super) enum Fetched {
+    /// The file is what it was.
+    Unchanged,
+    /// The file.
+    File(Vec<u8>, Validators),
+}
+
+/// Fetches a file.
+pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progress<'_>) -> Result<Fetched, AppError> {
+    let mut url = wanted.url.to_owned();
+    for _ in 0..=MOST_REDIRECTS {
+        check_address(&url).map_err(|why| AppError::usage(format!("`{}` {why}", shown(&url))))?;
+        let mut response = ask(&url, wanted.known, context)?;
+        match response.status().as_u16() {
+            200 => return receive(&mut response, &url, wanted.most, progress),
+            304 if wanted.known.is_some() => return Ok(Fetched::Unchanged),
+            301 | 302 | 303 | 307 | 308 => {
+                let place = header(&response, &LOCATION).unwrap_or_default();
+                let next = joined(&url, &place);
+                if wanted.redirects == Redirects::Refused {
+                    let message = format!("{} sends us to {}", shown(&url), shown(&next));
+                    return Err(AppError::new(Code::NotFetched, message).hint("name that address if you trust it"));
+                }
+                if url.starts_with("https://") && !next.starts_with("https://") {
+                    let message = format!("{} sends us to {}, which is not encrypted", shown(&url), shown(&next));
+                    return Err(AppError::new(Code::NotFetched, message));
+                }
+                url = next;
+            }
+            code => return Err(failed(&url, &format!("the server answered with status {code}"))),
+        }
+    }
+    Err(failed(wanted.url, "the server sends us from one address to the next"))
+}
+
+/// An address that stands in something that was fetched from another one.
+pub(super) fn joined(base: &str, place: &str) -> String {
+    if place.contains("://") {
+        return place.to_owned();
+    }
+    let start = base.find("://").map_or(0, |at| at + 3);
+    let path = base.get(start..).and_then(|rest| rest.find('/')).map_or(base.len(), |at| start + at);
+    if place.starts_with('/') {
+        return format!("{}{place}", base.get(..path).unwrap_or(base));
+    }
+    let plain = base.split(['?', '#']).next().unwrap_or(base);
+    let folder = plain.rfind('/').filter(|end| *end >= path).map_or(plain.len(), |end| end);
+    format!("{}/{place}", plain.get(..folder).unwrap_or(plain))
+}
+
+fn ask(url: &str, known: Option<&Validators>, context: &AppContext) -> Result<Response<Body>, AppError> {
+    let config = Agent::config_builder()
+        .timeout_global(Some(WHOLE))
+        .timeout_connect(Some(CONNECT))
+        .timeout_resolve(Some(CONNECT))
+        .timeout_per_read(Some(SILENCE))
+        .timeout_per_write(Some(SILENCE))
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .max_response_header_size(LONGEST_HEAD)
+        .max_idle_connections(0)
+        .user_agent(concat!("ollm/", env!("CARGO_PKG_VERSION")))
+        .accept("*/*")
+        .accept_encoding("identity");
+    let agent = context.network.agent(config, url).map_err(|error| failed(url, &error.to_string()))?;
+    let mut request = agent.get(url);
+    let marks = known.map(|known| [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.modified)]);
+    for (name, value) in marks.into_iter().flatten() {
+        if let Some(value) = value {
+            request = request.header(name, value);
+        }
+    }
+    request.call().map_err(|error| unreached(url, &error))
+}
+
+fn receive(response: &mut Response<Body>, url: &str, most: u64, progress: Progress<'_>) -> Result<Fetched, AppError> {
+    if let Some(packed) = header(response, &CONTENT_ENCODING).filter(|kind| !kind.eq_ignore_ascii_case("identity")) {
+        return Err(failed(url, &format!("the answer is packed as `{packed}`, which was not asked for")));
+    }
+    let said = header(response, &CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
+    let too_large = || failed(url, &format!("it has more than {} MiB", most >> 20));
+    if said.is_some_and(|said| said > most) {
+        return Err(too_large());
+    }
+    let validators = Validators { etag: header(response, &ETAG), modified: header(response, &LAST_MODIFIED) };
+    let mut body = response.body_mut().as_reader();
+    let (mut bytes, mut room) = (Vec::new(), vec![0; 64 << 10]);
+    let what = url.rsplit('/').next().unwrap_or_default().to_owned();
+    loop {
+        let count = body.read(&mut room).map_err(|error| failed(url, &format!("the answer was cut: {error}")))?;
+        if count == 0 {
+            break;
+        }
+        bytes.extend_from_slice(room.get(..count).unwrap_or_default());
+        if bytes.len() as u64 > most {
+            return Err(too_large());
+        }
+        progress(&what, bytes.len() as u64, said.unwrap_or_default());
+    }
+    if let Some(said) = said.filter(|said| *said != bytes.len() as u64) {
+        return Err(failed(url, &format!("the answer was cut: {} of {said} bytes came", bytes.len())));
+    }
+    Ok(Fetched::File(bytes, validators))
+}
+
+fn header(response: &Response<Body>, name: &HeaderName) -> Option<String> {
+    response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+fn unreached(url: &str, error: &ureq::Error) -> AppError {
+    failed(url, &tls_failure(error).unwrap_or_else(|| error.to_string()))
+}
+
+fn failed(url: &str, why: &str) -> AppError {
+    AppError::new(Code::NotFetched, format!("{} was not fetched: {why}", shown(url)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_joined_as_in_pages() {
+        for (base, place, whole) in [
+            ("https://e.org/a/index.json", "x.zip", "https://e.org/a/x.zip"),
+            ("https://e.org/a/index.json?x=/y", "x.zip", "https://e.org/a/x.zip"),
+            ("https://e.org", "x.zip", "https://e.org/x.zip"),
+            ("https://e.org/a/", "b/x.zip", "https://e.org/a/b/x.zip"),
+            ("https://e.org/a/b", "/x.zip", "https://e.org/x.zip"),
+            ("https://e.org/a", "https://f.org/x", "https://f.org/x"),
+        ] {
+            assert_eq!(joined(base, place), whole, "{base} {place}");
+        }
+    }
+}

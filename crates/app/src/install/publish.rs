@@ -1,0 +1,122 @@
+//! Makes an index and its archives from folders, for any web server to hold.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use ollm_catalog::{Severity, validate_extension};
+use ollm_package::{Index, IndexEntry, pack};
+use ollm_protocol::Code;
+use ollm_store::{digest_bytes, read_bounded, replace_through_links};
+use semver::Version;
+
+use super::staging::check_valid;
+use super::{folder, refused};
+use crate::app::App;
+use crate::error::AppError;
+
+/// The file that the index is written to.
+const INDEX: &str = "index.json";
+const LARGEST_INDEX: u64 = 8 << 20;
+const LARGEST_ARCHIVE: u64 = 64 << 20;
+const LARGEST_SIGNATURE: u64 = 4 << 10;
+
+/// What was made.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// The index.
+    pub index: PathBuf,
+    /// The entries that were made or made anew, each with its archive.
+    pub entries: Vec<(IndexEntry, PathBuf)>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Packs extensions into a folder and lists them in its index, beside what that lists already. The same folders always give the
+/// same archives. A version that is listed with another content is refused: whoever installed it would never know.
+pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -> Result<Published, AppError> {
+    let file = out.join(INDEX);
+    let mut index = known(&file)?;
+    let mut published = Published { index: file.clone(), entries: Vec::new(), notes: index.problems.clone() };
+    let mut archives = Vec::new();
+    for folder in folders {
+        let (mut entry, archive) = pack_folder(folder, &mut published.notes, app)?;
+        let path = out.join(&entry.download_url);
+        entry.signature = signature(&path)?;
+        let same = |one: &&mut IndexEntry| one.name == entry.name && one.version == entry.version;
+        if let Some(listed) = index.entries.iter_mut().find(same) {
+            if listed.checksum != entry.checksum {
+                let message = format!("{} {} is listed already with another content", entry.name, entry.version);
+                return Err(AppError::new(Code::AlreadyThere, message).hint("give it a higher version"));
+            }
+            entry.updated_at.clone_from(&listed.updated_at);
+            *listed = entry.clone();
+        } else {
+            entry.updated_at = Some(now.to_string());
+            index.entries.push(entry.clone());
+        }
+        archives.push((path.clone(), archive));
+        published.entries.push((entry, path));
+    }
+    index.entries.sort_by(|one, other| (&one.name, &other.version).cmp(&(&other.name, &one.version)));
+    // The index is last: what it lists is there.
+    for (path, archive) in archives {
+        write(&path, &archive)?;
+    }
+    write(&file, format!("{:#}\n", index.to_json()).as_bytes())?;
+    Ok(published)
+}
+
+fn known(file: &Path) -> Result<Index, AppError> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        AppError::new(Code::WrongForm, format!("{} cannot be used: {why}", file.display()))
+    };
+    match read_bounded(file, LARGEST_INDEX).map_err(|error| unusable(&error))? {
+        Some(bytes) => Index::parse(&bytes).map_err(|error| unusable(&error)),
+        None => Ok(Index::default()),
+    }
+}
+
+fn pack_folder(root: &Path, notes: &mut Vec<String>, app: &App) -> Result<(IndexEntry, Vec<u8>), AppError> {
+    let of_folder = |error: AppError| {
+        let why = error.message.trim_start_matches("nothing was installed: ").to_owned();
+        AppError { message: format!("{} is not listed: {why}", root.display()), ..error }
+    };
+    let (extension, problems) = validate_extension(root, &app.rules);
+    check_valid(&problems, root).map_err(of_folder)?;
+    notes.extend(problems.iter().filter(|one| one.severity > Severity::Error).map(ToString::to_string));
+    let package = folder::read(root).map_err(|why| of_folder(refused(&why)))?;
+    let archive = pack(&package).map_err(|error| of_folder(refused(&error.to_string())))?;
+    if archive.len() as u64 > LARGEST_ARCHIVE {
+        return Err(of_folder(refused(&format!("its archive has more than {} MiB", LARGEST_ARCHIVE >> 20))));
+    }
+    let manifest = &extension.manifest;
+    let version = Version::parse(&manifest.version).map_err(|error| of_folder(refused(&error.to_string())))?;
+    let entry = IndexEntry {
+        download_url: format!("{}-{version}.tar.gz", extension.name),
+        name: extension.name,
+        version,
+        description: manifest.description.clone(),
+        author: manifest.author.clone(),
+        repository: manifest.repository.clone(),
+        checksum: digest_bytes(&archive).to_string(),
+        size: Some(archive.len() as u64),
+        signature: None,
+        tags: manifest.keywords.clone(),
+        updated_at: None,
+    };
+    Ok((entry, archive))
+}
+
+/// The signature that lies beside an archive, as minisign leaves it there.
+fn signature(archive: &Path) -> Result<Option<String>, AppError> {
+    let mut path = archive.as_os_str().to_owned();
+    path.push(".minisig");
+    let path = PathBuf::from(path);
+    let unusable = |why: String| AppError::new(Code::WrongForm, format!("{}: {why}", path.display()));
+    let bytes = read_bounded(&path, LARGEST_SIGNATURE).map_err(|error| unusable(error.to_string()))?;
+    bytes.map(String::from_utf8).transpose().map_err(|_| unusable("it is no signature".to_owned()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
+    replace_through_links(path, bytes, 0o644).map_err(|error| AppError::unwritten(path, &error))
+}

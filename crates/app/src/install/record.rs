@@ -1,0 +1,112 @@
+//! What is remembered of an installation. It lies in the folder of the extension, so that both appear and go in one step.
+
+use std::path::Path;
+
+use ollm_catalog::INSTALL_RECORD;
+use ollm_store::{Digest, read_bounded};
+use serde_json::{Value, json};
+
+use super::source::PackageSource;
+
+const VERSION: u64 = 1;
+const LARGEST_FILE: u64 = 256 << 10;
+
+/// What is remembered of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallRecord {
+    /// Where it came from.
+    pub source: PackageSource,
+    /// The digest of its archive, if it was one.
+    pub checksum: Option<Digest>,
+    /// The commit, if it came out of a repository.
+    pub commit: Option<String>,
+    /// The index that had it.
+    pub index: Option<String>,
+    /// The key that signed it, if that is one of the user's.
+    pub signed_by: Option<String>,
+    /// The form of the package, where it was made for another agent.
+    pub form: Option<String>,
+    /// What of it is not loaded, and why.
+    pub left: Vec<String>,
+}
+
+impl InstallRecord {
+    /// A record of which only the source is known.
+    pub(super) fn new(source: PackageSource) -> InstallRecord {
+        InstallRecord {
+            source,
+            checksum: None,
+            commit: None,
+            index: None,
+            signed_by: None,
+            form: None,
+            left: Vec::new(),
+        }
+    }
+
+    /// What is remembered of the extension in a folder; nothing where we did not install it.
+    pub fn read(folder: &Path) -> Option<InstallRecord> {
+        let bytes = read_bounded(&folder.join(INSTALL_RECORD), LARGEST_FILE).ok()??;
+        InstallRecord::from_json(&serde_json::from_slice(&bytes).ok()?)
+    }
+
+    /// The record as a file.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        format!("{:#}\n", self.to_json()).into_bytes()
+    }
+
+    /// Whether a pin names exactly this.
+    pub(super) fn is_pinned_by(&self, pin: &str, version: &str) -> bool {
+        let checksum = self.checksum.map(|digest| digest.to_string());
+        pin == version || [&self.commit, &checksum].into_iter().flatten().any(|known| known == pin)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "version": VERSION,
+            "source": self.source.to_json(),
+            "checksum": self.checksum.map(|digest| digest.to_string()),
+            "commit": self.commit,
+            "index": self.index,
+            "signedBy": self.signed_by,
+            "form": self.form,
+            "left": self.left,
+        })
+    }
+
+    fn from_json(value: &Value) -> Option<InstallRecord> {
+        if value.get("version")?.as_u64()? != VERSION {
+            return None;
+        }
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let left = value.get("left").and_then(Value::as_array).into_iter().flatten();
+        Some(InstallRecord {
+            source: PackageSource::from_json(value.get("source")?)?,
+            checksum: text("checksum").and_then(|digest| digest.parse().ok()),
+            commit: text("commit"),
+            index: text("index"),
+            signed_by: text("signedBy"),
+            form: text("form"),
+            left: left.filter_map(Value::as_str).map(str::to_owned).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = PackageSource::Git { url: "https://e.org/x".to_owned(), reference: None };
+        let record = InstallRecord {
+            checksum: Some(ollm_store::digest_bytes(b"x")),
+            commit: Some("abc".to_owned()),
+            left: vec!["agents".to_owned()],
+            ..InstallRecord::new(source)
+        };
+        std::fs::write(folder.path().join(INSTALL_RECORD), record.to_bytes()).unwrap();
+        assert_eq!(InstallRecord::read(folder.path()), Some(record));
+    }
+}

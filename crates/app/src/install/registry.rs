@@ -1,0 +1,259 @@
+//! The indexes that extensions are searched in and installed from: fetched, kept for the next time, and usable without a network.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use ollm_catalog::DownloadSettings;
+use ollm_package::{Index, IndexEntry, rank};
+use ollm_protocol::{Code, Remedy, nearest};
+use ollm_store::versioned::{self, Loaded};
+use ollm_store::{digest_bytes, read_bounded, write_atomic};
+use semver::Version;
+use serde_json::{Value, json};
+
+use super::builtin::{self, BUILTIN};
+use super::fetch::{Fetched, Progress, Redirects, Validators, Wanted, fetch, joined};
+use super::source::{check_address, shown};
+use crate::app_context::AppContext;
+use crate::error::AppError;
+
+const VERSION: u32 = 1;
+/// Larger indexes are not read.
+const LARGEST_INDEX: u64 = 8 << 20;
+const LARGEST_CACHE: u64 = 16 << 20;
+/// So many names that are gone are told.
+const MOST_TOLD: usize = 5;
+
+/// Whether servers are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Each index is asked whether it changed.
+    Network,
+    /// What was fetched before has to do.
+    Offline,
+}
+
+/// All indexes, in the order of the configuration.
+#[derive(Debug, Default)]
+pub struct Registry {
+    indexes: Vec<LoadedIndex>,
+    /// What a person should know: an index that is not reached, an entry that is left out.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct LoadedIndex {
+    /// As the configuration names it.
+    address: String,
+    index: Index,
+}
+
+/// An entry and the index that has it.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// The entry.
+    pub entry: IndexEntry,
+    /// The index, as the configuration names it.
+    pub index: String,
+}
+
+/// Where the archive of an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ArchivePlace {
+    Embedded(String),
+    Server(String),
+    File(PathBuf),
+}
+
+impl Hit {
+    /// Where its archive is.
+    pub(super) fn place(&self, context: &AppContext) -> ArchivePlace {
+        let url = &self.entry.download_url;
+        if self.index == BUILTIN {
+            ArchivePlace::Embedded(self.entry.name.clone())
+        } else if self.index.contains("://") || url.contains("://") {
+            ArchivePlace::Server(joined(&self.index, url))
+        } else {
+            ArchivePlace::File(in_home(&self.index, context).with_file_name(url))
+        }
+    }
+}
+
+impl Registry {
+    /// Reads all indexes. One that cannot be had is told and hides no other.
+    pub fn load(settings: &DownloadSettings, reach: Reach, context: &AppContext, progress: Progress<'_>) -> Registry {
+        let mut registry = Registry::default();
+        for address in &settings.indexes {
+            match load_one(address, reach, context, progress, &mut registry.notes) {
+                Ok(index) => {
+                    let told = index.problems.iter().map(|problem| format!("index {}: {problem}", shown(address)));
+                    registry.notes.extend(told);
+                    registry.indexes.push(LoadedIndex { address: address.clone(), index });
+                }
+                Err(error) => registry.notes.push(format!("index {}: {}", shown(address), error.message)),
+            }
+        }
+        registry
+    }
+
+    /// What fits a query, best first, each name once with its highest version.
+    pub fn search(&self, query: &str) -> Vec<Hit> {
+        let (mut hits, mut seen) = (Vec::new(), HashSet::new());
+        for LoadedIndex { address, index } in &self.indexes {
+            for entry in index.latest().filter(|entry| seen.insert(entry.name.as_str())) {
+                if let Some(rank) = rank(query, entry) {
+                    hits.push((rank, Hit { entry: entry.clone(), index: address.clone() }));
+                }
+            }
+        }
+        hits.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.entry.name.cmp(&b.entry.name)));
+        hits.into_iter().map(|(_, hit)| hit).collect()
+    }
+
+    /// The package of a name: of the first index that has it, its highest version or the one that is asked for. Without a
+    /// version, one that is no pre-release comes first.
+    pub fn find(&self, name: &str, version: Option<&Version>, context: &AppContext) -> Result<Hit, AppError> {
+        let found = self.indexes.iter().find_map(|LoadedIndex { address, index }| {
+            let versions = index.versions(name);
+            (!versions.is_empty()).then_some((address, versions))
+        });
+        let (address, versions) = found.ok_or_else(|| self.unknown(name, context))?;
+        let entry = match version {
+            Some(version) => versions.iter().find(|entry| entry.version == *version),
+            None => versions.iter().max_by(|one, other| one.order().cmp(&other.order())),
+        };
+        let entry = entry.ok_or_else(|| {
+            let there: Vec<String> = versions.iter().take(10).map(|entry| entry.version.to_string()).collect();
+            let wanted = version.map(ToString::to_string).unwrap_or_default();
+            AppError::new(
+                Code::UnknownExtension,
+                format!("index {} has no version {wanted} of `{name}`", shown(address)),
+            )
+            .hint(format!("it has {}", there.join(", ")))
+        })?;
+        Ok(Hit { entry: (*entry).clone(), index: address.clone() })
+    }
+
+    fn unknown(&self, name: &str, context: &AppContext) -> AppError {
+        let error = AppError::new(Code::UnknownExtension, format!("no index has an extension `{name}`"));
+        let error = self.notes.iter().fold(error, AppError::hint);
+        let names = self.indexes.iter().flat_map(|one| &one.index.entries).map(|entry| entry.name.as_str());
+        match nearest(name, names) {
+            Some(known) => error.hint(format!("did you mean `{known}`?")),
+            None => error.hint(context.tell(&Remedy::SearchExtensions)),
+        }
+    }
+}
+
+fn load_one(
+    address: &str,
+    reach: Reach,
+    context: &AppContext,
+    progress: Progress<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Index, AppError> {
+    if address == BUILTIN {
+        return Ok(builtin::index());
+    }
+    if address.contains("://") {
+        check_address(address).map_err(AppError::usage)?;
+        return Remote { address, context }.load(reach, progress, notes);
+    }
+    let path = in_home(address, context);
+    let bytes = read_bounded(&path, LARGEST_INDEX).map_err(|error| unusable(&error))?;
+    let bytes = bytes.ok_or_else(|| unusable(&"there is no such file"))?;
+    Index::parse(&bytes).map_err(|error| unusable(&error))
+}
+
+/// A path of the configuration.
+pub(super) fn in_home(path: &str, context: &AppContext) -> PathBuf {
+    match (path.strip_prefix("~/"), &context.places.user_home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// An index on a server.
+struct Remote<'a> {
+    address: &'a str,
+    context: &'a AppContext,
+}
+
+/// What was fetched the last time.
+struct Cached {
+    index: Index,
+    validators: Validators,
+}
+
+impl Remote<'_> {
+    /// The index as it is now; as it was if the server cannot be asked.
+    fn load(&self, reach: Reach, progress: Progress<'_>, notes: &mut Vec<String>) -> Result<Index, AppError> {
+        let cached = self.cached();
+        if reach == Reach::Offline {
+            return match cached {
+                Some(cached) => Ok(cached.index),
+                None => Err(unusable(&"it was never fetched, and no server is asked")),
+            };
+        }
+        match (self.fresh(cached.as_ref(), progress), cached) {
+            (Ok(None), Some(cached)) => Ok(cached.index),
+            (Ok(Some(index)), cached) => {
+                notes.extend(cached.and_then(|cached| self.shrunk(&cached.index, &index)));
+                Ok(index)
+            }
+            (Err(error), Some(cached)) => {
+                notes.push(format!("{}; what was fetched before is used", error.message));
+                Ok(cached.index)
+            }
+            (Err(error), None) => Err(error),
+            (Ok(None), None) => Err(unusable(&"the server says that it did not change, and it was never fetched")),
+        }
+    }
+
+    /// The index if it changed, kept for the next time.
+    fn fresh(&self, cached: Option<&Cached>, progress: Progress<'_>) -> Result<Option<Index>, AppError> {
+        let known = cached.map(|cached| &cached.validators);
+        let wanted = Wanted { url: self.address, most: LARGEST_INDEX, redirects: Redirects::Refused, known };
+        let Fetched::File(bytes, validators) = fetch(&wanted, self.context, progress)? else { return Ok(None) };
+        let index = Index::parse(&bytes).map_err(|error| unusable(&error))?;
+        let document: Value = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
+        let kept = json!({
+            "version": VERSION,
+            "address": self.address,
+            "etag": validators.etag,
+            "lastModified": validators.modified,
+            "index": document,
+        });
+        // Who cannot keep it fetches it again.
+        let _ = write_atomic(&self.file(), format!("{kept}\n").as_bytes());
+        Ok(Some(index))
+    }
+
+    fn cached(&self) -> Option<Cached> {
+        let Loaded::Current(document) = versioned::load(&self.file(), VERSION, LARGEST_CACHE) else { return None };
+        let text = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
+        let validators = Validators { etag: text("etag"), modified: text("lastModified") };
+        let index = Index::parse(document.get("index")?.to_string().as_bytes()).ok()?;
+        (text("address")? == self.address).then_some(Cached { index, validators })
+    }
+
+    fn file(&self) -> PathBuf {
+        let name = digest_bytes(self.address.as_bytes()).hex();
+        self.context.state().join("indexes").join(format!("{name}.json"))
+    }
+
+    /// What to tell of an index that lost names.
+    fn shrunk(&self, before: &Index, now: &Index) -> Option<String> {
+        let is_gone = |name: &&str| now.versions(name).is_empty();
+        let mut gone: Vec<&str> = before.entries.iter().map(|entry| entry.name.as_str()).filter(is_gone).collect();
+        gone.dedup();
+        let more = gone.len().saturating_sub(MOST_TOLD);
+        let named: Vec<String> = gone.iter().take(MOST_TOLD).map(|name| format!("`{name}`")).collect();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!gone.is_empty()).then(|| format!("index {} no longer has {}{more}", shown(self.address), named.join(", ")))
+    }
+}
+
+fn unusable(why: &dyn std::fmt::Display) -> AppError {
+    AppError::new(Code::NotFetched, why.to_string())
+}

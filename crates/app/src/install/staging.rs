@@ -1,0 +1,188 @@
+//! Writes a package aside, reads it, and finds every reason not to install it.
+
+use std::path::Path;
+
+use ollm_catalog::{
+    Extension, INSTALL_RECORD, Problem, Severity, foreign_manifest, is_package_manifest, validate_extension,
+};
+use ollm_package::Package;
+use ollm_protocol::{Code, Layer, Remedy};
+use ollm_store::{Digest, TreeLimits, digest_tree};
+use semver::Version;
+
+use super::obtain::Obtained;
+use super::record::InstallRecord;
+use super::root::{InstallRoot, extensions_folder};
+use super::{Downgrade, Installed, Order, read_installed, refused};
+use crate::app::App;
+use crate::app_context::AppContext;
+use crate::error::AppError;
+
+/// What came of a package that was written aside.
+pub(super) enum Laid {
+    Current(Box<Installed>),
+    New(Box<Parts>),
+}
+
+/// What is known of it.
+pub(super) struct Parts {
+    pub(super) extension: Extension,
+    pub(super) record: InstallRecord,
+    pub(super) replaces: Option<Installed>,
+    pub(super) digest: Digest,
+    pub(super) verified: Option<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Writes a package aside and reads it.
+pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, app: &App) -> Result<Laid, AppError> {
+    let Obtained { package, mut record, mut notes, expected, signer_known } = obtained;
+    let package = rooted(package)?;
+    let unwritten = |error: std::io::Error| {
+        AppError::new(Code::NotWritten, format!("nothing was installed: the package cannot be written: {error}"))
+    };
+    let staged = root.stage(&package).map_err(unwritten)?;
+    let foreign = match package.get("manifest.json") {
+        Some(_) => None,
+        None => foreign_manifest(&staged).map_err(|why| refused(&why))?,
+    };
+    if let Some(foreign) = &foreign {
+        record.form = Some(foreign.form.to_owned());
+        record.left.extend(foreign.left.iter().cloned());
+    }
+    root.complete(&record, foreign.as_ref().map(|foreign| &foreign.manifest)).map_err(unwritten)?;
+    let (extension, problems) = validate_extension(&staged, &app.rules);
+    check_valid(&problems, &staged)?;
+    let warnings = problems.iter().filter(|problem| problem.severity > Severity::Error);
+    notes.extend(warnings.map(|problem| in_package(problem, &staged)));
+    if let Some((name, version)) = &expected
+        && (*name != extension.name || version.to_string() != extension.manifest.version)
+    {
+        let found = format!("{} {}", extension.name, extension.manifest.version);
+        return Err(refused(&format!("the index says {name} {version}, and the package is {found}")));
+    }
+    check_folder(app)?;
+    let replaces = replaced(order, &extension, root)?;
+    let digest = digest_tree(&staged, TreeLimits::default()).map_err(|error| refused(&error.to_string()))?;
+    let is_same = |old: &&Installed| digest_tree(&old.folder, TreeLimits::default()).is_ok_and(|old| old == digest);
+    if let Some(installed) = replaces.as_ref().filter(is_same) {
+        return Ok(Laid::Current(Box::new(installed.clone())));
+    }
+    check_version(order, &extension, replaces.as_ref(), app.context())?;
+    check_signer(&record, replaces.as_ref(), signer_known)?;
+    notes.extend(surroundings(&extension, app));
+    let verified = verified(&record, &digest, app);
+    Ok(Laid::New(Box::new(Parts { extension, record, replaces, digest, verified, notes })))
+}
+
+/// The package from where its manifest is.
+fn rooted(package: Package) -> Result<Package, AppError> {
+    let has_manifest = |package: &Package| package.files().any(|(path, _)| is_package_manifest(path));
+    let package = if has_manifest(&package) { package } else { package.without_wrapper() };
+    if !has_manifest(&package) {
+        let message = "it has no manifest.json, and is no package of another agent that is known";
+        return Err(refused(message));
+    }
+    // Whoever could bring one could say where it came from.
+    if package.files().any(|(path, _)| path.eq_ignore_ascii_case(INSTALL_RECORD)) {
+        return Err(refused(&format!("it brings a {INSTALL_RECORD}, which is ours to write")));
+    }
+    Ok(package)
+}
+
+pub(super) fn check_valid(problems: &[Problem], staged: &Path) -> Result<(), AppError> {
+    let mut errors = problems.iter().filter(|problem| problem.severity <= Severity::Error);
+    let Some(first) = errors.next() else { return Ok(()) };
+    let more = errors.count();
+    let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    Err(refused(&format!("{}{more}", in_package(first, staged))))
+}
+
+/// What is installed where nothing is loaded from would never be seen again.
+fn check_folder(app: &App) -> Result<(), AppError> {
+    let folder = extensions_folder(app.context());
+    if app.directories.contains(&folder) {
+        return Ok(());
+    }
+    let why = format!("extensions.directories does not name {}, which extensions are installed into", folder.display());
+    Err(refused(&why).hint("add it to extensions.directories"))
+}
+
+/// A problem with its place in the package: where that lies meanwhile is nobody's concern.
+fn in_package(problem: &Problem, staged: &Path) -> String {
+    problem.to_string().replace(&format!("{}/", staged.display()), "").replace(&staged.display().to_string(), "it")
+}
+
+/// What an extension takes the place of. What we did not install is left alone.
+fn replaced(order: &Order, extension: &Extension, root: &InstallRoot) -> Result<Option<Installed>, AppError> {
+    let name = &extension.name;
+    if let Some(updated) = order.updates.as_ref().filter(|updated| *updated != name) {
+        return Err(refused(&format!("it is called `{name}` now, and `{updated}` is installed")));
+    }
+    let place = root.place(name);
+    match read_installed(name, &place) {
+        None if place.symlink_metadata().is_ok() => {
+            let message = format!("{} is there already, and was not installed from elsewhere", place.display());
+            Err(AppError::new(Code::AlreadyThere, message).hint("move it away, or give it another name"))
+        }
+        installed => Ok(installed),
+    }
+}
+
+/// A lower version comes only if it is named.
+fn check_version(
+    order: &Order,
+    extension: &Extension,
+    replaces: Option<&Installed>,
+    context: &AppContext,
+) -> Result<(), AppError> {
+    let parse = |text: &str| Version::parse(text).ok();
+    let version = parse(&extension.manifest.version);
+    if let Some(wanted) = order.to.as_ref().filter(|wanted| version.as_ref() != Some(wanted)) {
+        return Err(refused(&format!("it has version {}, and {wanted} is wanted", extension.manifest.version)));
+    }
+    let before = replaces.and_then(|replaced| parse(&replaced.version));
+    if let (Some(version), Some(before), Downgrade::Refused) = (&version, &before, order.downgrade)
+        && version < before
+    {
+        let name = extension.name.clone();
+        let remedy = Remedy::InstallVersion { name, version: version.to_string() };
+        let message =
+            format!("`{}` {before} is installed, and {version} is lower; nothing was changed", extension.name);
+        return Err(AppError::new(Code::LowerVersion, message).hint(context.tell(&remedy)));
+    }
+    Ok(())
+}
+
+/// Who once came with a signature that counts does not come without it.
+fn check_signer(record: &InstallRecord, replaces: Option<&Installed>, signer_known: bool) -> Result<(), AppError> {
+    let before = replaces.and_then(|replaced| replaced.record.signed_by.as_ref());
+    match before {
+        Some(key) if record.signed_by.is_none() && signer_known => {
+            Err(refused(&format!("what is installed was signed by {key}, and this is not signed by a key of yours")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why it needs no further approval.
+fn verified(record: &InstallRecord, digest: &Digest, app: &App) -> Option<String> {
+    let pins = app.config.downloads().pins;
+    let digests = [Some(*digest), record.checksum];
+    let pinned = digests.iter().flatten().map(ToString::to_string).find(|digest| pins.contains(digest));
+    let signed = record.signed_by.as_ref().map(|key| format!("signed by {key} (hooks.signatureKeys)"));
+    signed.or_else(|| pinned.map(|digest| format!("{digest} is in hooks.pins")))
+}
+
+/// What it lacks here, and who else has its name.
+fn surroundings(extension: &Extension, app: &App) -> Vec<String> {
+    let lacking = app.context().told(app.extensions.lacking(extension));
+    let mut notes: Vec<String> = lacking.iter().map(|problem| problem.message.clone()).collect();
+    let own = extensions_folder(app.context()).join(&extension.name);
+    let namesake = |one: &&Extension| one.name == extension.name && one.root != own && one.layer == Layer::User;
+    if let Some(other) = app.extensions.iter().find(namesake) {
+        notes.push(format!("the name `{}` is used by {} as well", other.name, other.root.display()));
+    }
+    notes.extend(app.extensions_off());
+    notes
+}

@@ -1,0 +1,166 @@
+//! Tables for people: aligned, cut to the terminal, states coloured. What matters most stands in the first columns.
+
+use ollm_store::one_line;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::output::{is_shown, screen_size};
+use crate::timeline::{BOLD, DIM, PLAIN, RED};
+
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+
+/// What stands between two cells.
+const GAP: &str = "  ";
+/// No column becomes narrower.
+const NARROWEST: usize = 8;
+/// The columns whose words have a colour.
+const COLOURED: &[&str] = &["STATE", "TRUST", "VERDICT"];
+
+/// Rows below a head. On a terminal they fit into its width: long cells are cut, and the last columns go if that is not enough.
+pub(crate) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = rows.into_iter().collect();
+    drawn(Some(head), &rows, width())
+}
+
+/// The same without a head.
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    drawn(None, rows, width())
+}
+
+/// How wide a line may be.
+fn width() -> usize {
+    let screen = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
+    screen.filter(|columns| *columns > 0).unwrap_or(usize::MAX)
+}
+
+fn drawn<const N: usize>(head: Option<[&str; N]>, rows: &[[String; N]], screen: usize) -> String {
+    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
+    let mut widths = head.map_or([0; N], |head| head.map(str::len));
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    let shown = fit(&mut widths, screen);
+    let mut text = String::new();
+    if let Some(head) = &head {
+        let cells = head.iter().zip(widths).take(shown).map(|(cell, width)| filled(cell, width));
+        line(&mut text, cells.map(|cell| (BOLD, cell)));
+    }
+    let coloured = head.map_or([false; N], |head| head.map(|title| COLOURED.contains(&title)));
+    for row in &rows {
+        let cells = row.iter().zip(widths).zip(coloured).take(shown);
+        line(
+            &mut text,
+            cells.map(|((cell, width), coloured)| (if coloured { colour(cell) } else { "" }, filled(cell, width))),
+        );
+    }
+    text
+}
+
+/// One line of styled cells, without blanks at its end.
+fn line(text: &mut String, cells: impl Iterator<Item = (&'static str, String)>) {
+    let cells: Vec<(&str, String)> = cells.collect();
+    let used = cells.iter().rposition(|(_, cell)| !cell.trim_end().is_empty()).map_or(0, |last| last + 1);
+    for (index, (style, cell)) in cells.iter().take(used).enumerate() {
+        // Blanks have no colour, so that a cell is found as it is.
+        let word = cell.trim_end();
+        let blanks = if index + 1 == used { "" } else { cell.get(word.len()..).unwrap_or_default() };
+        let gap = if index == 0 { "" } else { GAP };
+        match *style {
+            "" => text.extend([gap, word, blanks]),
+            style => text.extend([gap, style, word, PLAIN, blanks]),
+        }
+    }
+    text.push('\n');
+}
+
+/// Good is green, what keeps something from running red, what waits for a person yellow, what is off dim.
+fn colour(state: &str) -> &'static str {
+    let word = state.split([' ', ',', ';', ':']).next().unwrap_or_default();
+    match word {
+        _ if state.contains("cannot run") => RED,
+        "trusted" | "on" | "current" | "ready" | "connected" | "running" | "allow" | "required" | "builtin" => GREEN,
+        "failed" | "unsafe" | "crashed" | "error" | "broken" | "block" | "halt" | "removed" | "names" | "cannot" => RED,
+        "untrusted" | "modified" | "incomplete" | "degraded" | "starting" | "ask" => YELLOW,
+        "disabled" | "off" | "stopped" | "not" | "elsewhere" | "disconnected" => DIM,
+        _ => "",
+    }
+}
+
+/// Makes the widest columns narrower until all have room; how many columns have any.
+fn fit<const N: usize>(widths: &mut [usize; N], screen: usize) -> usize {
+    let least = |widths: &[usize]| {
+        let cells = widths.iter().fold(0, |sum: usize, width| sum.saturating_add((*width).min(NARROWEST)));
+        cells + GAP.len() * widths.len().saturating_sub(1)
+    };
+    let shown = (1..=N).rev().find(|many| least(widths.get(..*many).unwrap_or_default()) <= screen).unwrap_or(1);
+    let Some(widths) = widths.get_mut(..shown) else { return shown };
+    let room = screen.saturating_sub(GAP.len() * shown.saturating_sub(1));
+    while widths.iter().fold(0, |sum: usize, width| sum.saturating_add(*width)) > room {
+        match widths.iter_mut().max().filter(|widest| **widest > 1) {
+            Some(widest) => *widest -= 1,
+            None => break,
+        }
+    }
+    shown
+}
+
+/// A cell of exactly this width.
+fn filled(cell: &str, width: usize) -> String {
+    let mut shown = String::new();
+    let mut used = 0;
+    for letter in cell.chars() {
+        let wide = letter.width().unwrap_or(0);
+        if used + wide > width || (used + wide == width && cell.width() > width) {
+            shown.push('…');
+            used += 1;
+            break;
+        }
+        shown.push(letter);
+        used += wide;
+    }
+    shown + &" ".repeat(width.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: [&str; 4] = ["NAME", "STATE", "EVENTS", "SOURCE"];
+
+    fn rows() -> Vec<[String; 4]> {
+        vec![
+            ["a-very-long-name-of-a-hook-in-a-file", "trusted", "before_tool,after_tool", "user"].map(str::to_owned),
+            ["日本語の長い名前のフック", "untrusted", "before_tool", "workspace"].map(str::to_owned),
+        ]
+    }
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn rows_fit_into_every_screen_and_keep_what_is_short() {
+        for screen in [1, 4, 8, 20, 30, 60, 200] {
+            let text = plain(&drawn(Some(HEAD), &rows(), screen));
+            assert!(text.lines().all(|line| line.width() <= screen), "{screen}: {text}");
+            assert!(screen < 20 || text.contains("trusted"), "{screen}: {text}");
+        }
+        assert!(!drawn(Some(HEAD), &rows(), usize::MAX).contains('…'));
+    }
+
+    #[test]
+    fn a_narrow_screen_shows_name_and_state() {
+        let text = plain(&drawn(Some(HEAD), &rows(), 20));
+        assert_eq!(text, "NAME       STATE\na-very-l…  trusted\n日本語の…  untrusted\n");
+    }
+
+    #[test]
+    fn only_states_have_colours() {
+        let text = drawn(Some(["STATE", "SOURCE"]), &[["trusted", "trusted"].map(str::to_owned)], usize::MAX);
+        assert_eq!(text, "\x1b[1mSTATE\x1b[0m    \x1b[1mSOURCE\x1b[0m\n\x1b[32mtrusted\x1b[0m  trusted\n");
+        let text = drawn(None, &[["trusted", "x"].map(str::to_owned)], usize::MAX);
+        assert_eq!(text, "trusted  x\n");
+    }
+}

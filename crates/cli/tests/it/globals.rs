@@ -1,0 +1,104 @@
+//! Options that every command has, wherever they stand; and `--json` of what changes something.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::documents::root;
+use crate::lab::Lab;
+
+#[test]
+fn a_setting_for_one_run_stands_before_or_after_the_command() {
+    let lab = Lab::new();
+    for arguments in [
+        &["--set", "hooks.timeout=1234", "config", "get", "hooks.timeout"][..],
+        &["config", "--set", "hooks.timeout=1234", "get", "hooks.timeout"],
+        &["config", "get", "hooks.timeout", "--set", "hooks.timeout=1234"],
+        &["config", "get", "--set=hooks.timeout=1234", "hooks.timeout"],
+    ] {
+        let ran = lab.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "1234\n"), "{arguments:?}: {ran:?}");
+    }
+    let wrong = lab.run(&["config", "get", "hooks.timeout", "--set", "hooks.timeout"]);
+    assert!(wrong.code == 64 && wrong.stderr.contains("`--set` needs KEY=VALUE"), "{wrong:?}");
+}
+
+#[test]
+fn behind_two_dashes_options_belong_to_another_program() {
+    let lab = Lab::new();
+    let ran = lab.run(&["box", "--", "echo", "--set", "hooks.timeout=1", "--json"]);
+    assert_eq!(ran.stdout, "--set hooks.timeout=1 --json\n", "{ran:?}");
+}
+
+#[test]
+fn a_skill_keeps_its_own_set_and_takes_a_setting_in_front() {
+    let lab = Lab::new();
+    let help = lab.run(&["skill", "run", "--help"]).stdout;
+    let words: Vec<&str> = help.split_whitespace().collect();
+    assert!(words.join(" ").contains("`ollm --set KEY=VALUE skill run …`"), "{help}");
+    let ran = lab.run(&["--set", "extensions.enabled=false", "skill", "run", "x", "--set", "no-setting=1"]);
+    assert!(ran.code == 64 && ran.stderr.contains("there is no skill `x`"), "{ran:?}");
+}
+
+#[test]
+fn json_may_stand_in_front() {
+    let lab = Lab::new();
+    assert_eq!(lab.run(&["--json", "mcp", "list"]).answer(), json!([]));
+    assert_eq!(lab.run(&["--json", "hook", "list"]).stdout, lab.run(&["hook", "list", "--json"]).stdout);
+}
+
+/// Commands without `--json`: they change nothing of ours, hand everything on to another program, or are a conversation.
+#[rustfmt::skip]
+const WORDS_ONLY: &[&str] = &[
+    "box", "chat", "completions", "ext dev", "ext trust", "git-hook run", "help", "hook run", "mcp login", "mcp trust", "schema",
+    "session resume", "trace export",
+];
+
+#[test]
+fn every_command_that_changes_something_prints_json() {
+    let reference = fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let sections: Vec<(&str, &str)> =
+        reference.split("\n## `ollm ").skip(1).filter_map(|section| section.split_once('`')).collect();
+    let is_leaf = |name: &str| !sections.iter().any(|(other, _)| other.starts_with(&format!("{name} ")));
+    let silent: Vec<&str> = sections
+        .iter()
+        .filter(|(name, text)| is_leaf(name) && !text.contains("--json") && !WORDS_ONLY.contains(name))
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(silent.is_empty(), "without --json: {silent:?}");
+}
+
+/// What a command prints with `--json`, and its exit code.
+fn told(lab: &Lab, arguments: &[&str]) -> (i32, Value) {
+    let ran = lab.run(&[arguments, &["--json"]].concat());
+    (ran.code, ran.answer())
+}
+
+#[test]
+fn what_a_command_tells_becomes_one_object() {
+    let lab = Lab::new();
+    let (code, set) = told(&lab, &["config", "set", "hooks.timeout", "1234"]);
+    assert_eq!((code, &set["exit"], &set["error"]), (0, &json!(0), &Value::Null), "{set}");
+    assert!(set["messages"].to_string().contains("hooks.timeout"), "{set}");
+    let file = lab.home.join(".ollm/config.yaml");
+    let changed = &set["changed"][0];
+    assert_eq!((&changed["setting"], &changed["file"]), (&json!("hooks.timeout"), &json!(file)), "{set}");
+    assert_eq!(told(&lab, &["config", "unset", "trace.format"]).1["changed"], json!([]), "nothing was there");
+    let (code, new) = told(&lab, &["hook", "new", "guard", "--deny-files", "*.env"]);
+    assert!(code == 0 && new["output"].as_str().unwrap().contains("guard"), "{new}");
+    let id = "user:guard.json:before_tool:guard";
+    let off = told(&lab, &["hook", "disable", "guard"]).1;
+    assert_eq!(off["changed"], json!([{"hook": id, "enabled": false}]), "{off}");
+    let (code, gone) = told(&lab, &["hook", "remove", "guard", "--yes"]);
+    assert!(code == 0 && gone["error"].is_null() && gone["changed"][0]["hook"] == id, "{gone}");
+}
+
+#[test]
+fn a_failure_is_told_with_its_code_on_both_streams() {
+    let lab = Lab::new();
+    let ran = lab.run(&["hook", "remove", "nothing", "--yes", "--json"]);
+    let answer = ran.answer();
+    assert_eq!((ran.code, &answer["exit"], &answer["error"]["code"]), (64, &json!(64), &json!("U002")), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("there is no hook `nothing`"), "{answer}");
+    assert!(ran.stderr.starts_with("error[U002]: "), "{ran:?}");
+}

@@ -1,0 +1,39 @@
+//! Archives: `.tar.gz` and `.zip` are read, `.tar.gz` is written. What an archive is, its first bytes say.
+
+use crate::collect::{Collector, Refusal};
+use crate::package::{Bounds, Package};
+
+mod tar_gz;
+mod zipped;
+
+pub use tar_gz::pack;
+
+/// Why nothing of an archive is taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveError {
+    /// Neither of the two kinds.
+    #[error("it is neither a .tar.gz nor a .zip archive")]
+    Unknown,
+    /// It cannot be read to its end.
+    #[error("the archive is broken or cut: {0}")]
+    Broken(String),
+    /// What it holds is refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Reads an archive and checks every entry. An archive with one bad entry is refused as a whole.
+///
+/// ```
+/// use ollm_package::{ArchiveError, Bounds, read_archive};
+/// assert_eq!(read_archive(b"#!/bin/sh\n", Bounds::default()), Err(ArchiveError::Unknown));
+/// ```
+pub fn read_archive(bytes: &[u8], bounds: Bounds) -> Result<Package, ArchiveError> {
+    let mut collector = Collector::new(bounds);
+    match bytes {
+        [0x1f, 0x8b, ..] => tar_gz::read(bytes, bounds, &mut collector)?,
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => zipped::read(bytes, bounds, &mut collector)?,
+        _ => return Err(ArchiveError::Unknown),
+    }
+    Ok(collector.finish()?)
+}

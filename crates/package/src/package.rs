@@ -1,0 +1,134 @@
+//! The files of a package, checked, in memory.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// How much a package may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Entries: files, links and folders.
+    pub entries: usize,
+    /// Bytes of all files together.
+    pub bytes: u64,
+}
+
+impl Default for Bounds {
+    /// 10,000 entries and 256 MiB: a larger extension cannot be approved.
+    fn default() -> Bounds {
+        Bounds { entries: 10_000, bytes: 256 << 20 }
+    }
+}
+
+/// A file of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackedFile {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Whether it may be executed.
+    pub executable: bool,
+}
+
+/// The files of a package, by their paths. Each path is relative, has `/` between its parts, and was checked by a
+/// [`Collector`](crate::Collector).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Package {
+    files: BTreeMap<String, PackedFile>,
+}
+
+impl Package {
+    pub(crate) fn new(files: BTreeMap<String, PackedFile>) -> Package {
+        Package { files }
+    }
+
+    /// The files in the order of their paths.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &PackedFile)> {
+        self.files.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// The content of one file.
+    pub fn get(&self, path: &str) -> Option<&[u8]> {
+        self.files.get(path).map(|file| file.bytes.as_slice())
+    }
+
+    /// Bytes of all files together.
+    pub fn size(&self) -> u64 {
+        self.files.values().map(|file| file.bytes.len() as u64).sum()
+    }
+
+    /// The same without the one folder around everything that archives of repositories have; itself where there is none.
+    #[must_use]
+    pub fn without_wrapper(self) -> Package {
+        let Some(folder) = self.wrapper() else { return self };
+        let shorter = |(path, file): (String, PackedFile)| {
+            path.strip_prefix(folder.as_str())
+                .and_then(|path| path.strip_prefix('/'))
+                .map(|path| (path.to_owned(), file))
+        };
+        Package { files: self.files.into_iter().filter_map(shorter).collect() }
+    }
+
+    /// The one folder that everything lies in.
+    fn wrapper(&self) -> Option<String> {
+        let mut tops = self.files.keys().map(|path| path.split_once('/').map(|(top, _)| top));
+        let first = tops.next()??;
+        tops.all(|top| top == Some(first)).then(|| first.to_owned())
+    }
+
+    /// Writes all files below a new folder and has the disk keep them. What is left after an error is the caller's to remove.
+    pub fn write_to(&self, folder: &Path) -> io::Result<()> {
+        let make = |path: &Path| fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
+        fs::DirBuilder::new().mode(0o700).create(folder)?;
+        let mut folders = vec![folder.to_owned()];
+        for (path, file) in &self.files {
+            let path = folder.join(path);
+            if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
+                make(parent)?;
+                let below = |above: &&Path| above.starts_with(folder);
+                folders.extend(parent.ancestors().take_while(below).map(PathBuf::from));
+            }
+            let mode = if file.executable { 0o755 } else { 0o644 };
+            let mut written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+            written.write_all(&file.bytes)?;
+            written.sync_all()?;
+        }
+        folders.sort_unstable();
+        folders.dedup();
+        folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())
+    }
+}
+
+/// Files that the program itself brings: their paths, contents and whether they may be executed.
+impl<'a> FromIterator<(&'a str, Vec<u8>, bool)> for Package {
+    fn from_iter<I: IntoIterator<Item = (&'a str, Vec<u8>, bool)>>(files: I) -> Package {
+        let file =
+            |(path, bytes, executable): (&str, Vec<u8>, bool)| (path.to_owned(), PackedFile { bytes, executable });
+        Package { files: files.into_iter().map(file).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(paths: &[&str]) -> Package {
+        paths.iter().map(|path| (*path, Vec::new(), false)).collect()
+    }
+
+    #[test]
+    fn only_one_folder_around_everything_is_taken_away() {
+        assert_eq!(package(&["a/x", "a/b/y"]).without_wrapper(), package(&["x", "b/y"]));
+        for paths in [&["a/x", "b/y"][..], &["a/x", "y"], &["x"], &[]] {
+            assert_eq!(package(paths).without_wrapper(), package(paths), "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_there_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(package(&["x"]).write_to(folder.path()).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
