@@ -15,10 +15,10 @@ use super::consent::{additions, brings, title};
 use super::trust::{ask_person, by_digest, propose, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
-use crate::ask::{Chosen, YES, choose};
-use crate::command::review::{Uncovered, row, show};
+use crate::ask::{Chosen, YES};
+use crate::command::review::{Uncovered, ask, row};
 use crate::error::{Failure, OK};
-use crate::output::{Output, is_terminal};
+use crate::output::Output;
 
 /// Nothing larger is part of an extension.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -69,7 +69,7 @@ pub(super) fn settle(
     let plan = plan(&staged, app);
     let mut entry = told(&staged, &plan);
     if acceptance.dry_run {
-        show(&screen(&plan), output);
+        output.explain(&escape_for_people(&screen(&plan)));
         output.tell(&format!("nothing was changed: `{}` would be installed", staged.extension.name));
         return Ok(entry);
     }
@@ -104,15 +104,16 @@ pub(super) fn settle(
 /// Has a person accept the plan. `--yes` accepts it for scripts, and approves nothing.
 fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
     let name = &staged.extension.name;
-    show(&screen(plan), output);
+    let screen = screen(plan);
     if acceptance.yes {
+        output.explain(&escape_for_people(&screen));
         return Ok(());
     }
     let question = match &staged.replaces {
-        Some(_) => format!("\nPut this in the place of the installed `{name}`?"),
-        None => format!("\nInstall `{name}`?"),
+        Some(_) => format!("Put this in the place of the installed `{name}`?"),
+        None => format!("Install `{name}`?"),
     };
-    match choose(&question, YES, &|| false) {
+    match ask(&screen, &question, YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No => {
             Err(Failure::new(Code::NotConfirmed, format!("`{name}` was not installed, because you did not say yes")))
@@ -138,7 +139,7 @@ fn approve(
         return Ok(());
     }
     let waits = format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(name, &digest));
-    if verified.is_none() && (acceptance.yes || !is_terminal()) {
+    if verified.is_none() && (acceptance.yes || !output.asker().is_there()) {
         output.tell(&waits);
         return Ok(());
     }

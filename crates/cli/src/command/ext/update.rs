@@ -13,7 +13,7 @@ use super::install::{fetch, reach, settle, version};
 use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
-use crate::ask::{Chosen, YES, choose};
+use crate::ask::{Chosen, YES};
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
@@ -87,7 +87,7 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
             return Ok(json!({"name": name, "version": before.version, "changed": false}));
         }
         let question = format!("Put {name} {} in the place of {}?", before.version, now.manifest.version);
-        match (acceptance.yes, || choose(&question, YES, &|| false)) {
+        match (acceptance.yes, || output.asker().choose(&question, YES, &|| false)) {
             (true, _) => {}
             (false, ask) => match ask() {
                 Chosen::One(()) => {}
