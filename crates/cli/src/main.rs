@@ -92,8 +92,8 @@ fn run(
         [] if rest.is_empty() => {
             let context = context(surroundings, None, overrides)?;
             if output::is_conversation() && !command::welcome::is_first(context) {
-                let panels = arguments::parse(&["tui".into()], output)?;
-                return panels.map_or(Ok(error::OK), |panels| command::run(panels, context, output));
+                let panels = arguments::Command::Tui(arguments::agent::TuiArguments::default());
+                return command::run(panels, context, output);
             }
             command::welcome::run(context, output)
         }
@@ -127,6 +127,6 @@ fn context<'a>(
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);
     context.commands = remedy::COMMANDS;
-    context.person = person::person(ask::Asker::Lines, &context);
+    context.person = person::person(ask::Asker::default(), &context);
     Ok(surroundings.get_or_init(|| context))
 }

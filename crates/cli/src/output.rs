@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
-use crate::spinner::Spinner;
+use crate::spinner::{Spinner, WaitingSign};
 use crate::timeline::{DIM, PLAIN};
 use crate::tui::screen::Screen;
 
@@ -35,7 +35,7 @@ pub(crate) struct Output {
     /// What is printed and told is collected here, and becomes one JSON object at the end.
     collected: Option<Collected>,
     /// Shows that something goes on.
-    spinner: Option<Spinner>,
+    spinner: Option<WaitingSign>,
 }
 
 /// What a command would have printed and told.
@@ -48,12 +48,20 @@ struct Collected {
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output::with(Asker::Lines)
+        Output::with(Asker::default())
     }
 
     /// For whoever is asked: lines for the terminal, or the panels.
     pub(crate) fn with(asker: Asker) -> Output {
         Output { silent: false, verbose: false, log: Log::default(), asker, lost: None, collected: None, spinner: None }
+    }
+
+    /// Shows on the plain terminal what works, from now on.
+    pub(crate) fn use_spinner(&mut self) -> Spinner {
+        if let Asker::Lines(spinner) = &mut self.asker {
+            *spinner = Spinner::new();
+        }
+        self.asker.spinner()
     }
 
     /// Who is asked.
@@ -64,7 +72,7 @@ impl Output {
     /// The panels, where they are read instead of the streams.
     fn screen(&self) -> Option<&Screen> {
         match &self.asker {
-            Asker::Lines => None,
+            Asker::Lines(_) => None,
             Asker::Dialog(screen) => Some(screen),
         }
     }
@@ -119,7 +127,7 @@ impl Output {
     /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
     pub(crate) fn busy(&mut self, what: &str) {
         let is_watched = !self.silent && self.collected.is_none() && io::stderr().is_terminal();
-        self.spinner = is_watched.then(|| Spinner::start(what));
+        self.spinner = is_watched.then(|| WaitingSign::start(what));
     }
 
     /// Nothing goes on any more.
@@ -179,7 +187,8 @@ impl Output {
             screen.show(text);
             return Ok(OK);
         }
-        written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
+        let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
+        written(self.asker.spinner().hidden(shown), OK)
     }
 
     /// Writes an answer byte for byte.
@@ -253,7 +262,7 @@ impl Output {
         match self.screen() {
             Some(screen) => screen.show(&format!("{}\n", one_line(text))),
             // There is nobody left to tell when standard error is closed.
-            None => drop(writeln!(io::stderr(), "ollm: {}", one_line(text))),
+            None => self.asker.spinner().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
         }
     }
 
@@ -268,7 +277,7 @@ impl Output {
         }
         match self.screen() {
             Some(screen) => screen.show(text),
-            None => drop(anstream::stderr().write_all(text.as_bytes())),
+            None => self.asker.spinner().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
         }
     }
 

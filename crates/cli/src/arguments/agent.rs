@@ -37,7 +37,7 @@ pub(crate) struct TaskArguments {
     pub(crate) stream_json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TuiArguments {
     /// The panel to begin with
     #[arg(long, value_name = "NAME")]
@@ -67,6 +67,19 @@ pub(crate) struct AgentArguments {
     /// Go on with the latest conversation of this folder
     #[arg(long = "continue")]
     pub(crate) continue_last: bool,
+}
+
+impl Default for AgentArguments {
+    fn default() -> AgentArguments {
+        AgentArguments {
+            model: None,
+            approval: USUAL_APPROVAL.to_owned(),
+            allow: Vec::new(),
+            record: None,
+            resume: None,
+            continue_last: false,
+        }
+    }
 }
 
 impl AgentArguments {

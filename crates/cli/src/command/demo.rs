@@ -50,7 +50,7 @@ fn show(host: SessionSetup, app: &RefCell<App>, stop: &Stop, story: &Story<'_>) 
     }
     let desk = HookContext { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
-    let session = host.start(desk, Box::new(CallApprover::new(Asker::Lines, stop.cancel())), Box::new(story), hear);
+    let session = host.start(desk, Box::new(CallApprover::new(Asker::default(), stop.cancel())), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Code::DemoFailed, format!("the demo does not start: {error}")))?;
     if let Some(mcp_tools) = &app.borrow().mcp_tools {

@@ -79,6 +79,8 @@ struct EventLoop {
 
 impl EventLoop {
     fn run(&mut self) -> io::Result<End> {
+        // The first frame waits for nothing that begins with it.
+        self.terminal.draw(|frame| self.ui.draw(frame))?;
         let mut drawn = Instant::now();
         let mut has_keys = true;
         loop {

@@ -10,6 +10,7 @@ use crate::display::{Display, Style};
 use crate::error::Failure;
 use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
+use crate::spinner::Spinner;
 
 /// What came while we waited.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,11 +72,13 @@ pub(super) struct LineFront {
     stop: Option<Stop>,
     quiet: Option<QuietTerminal>,
     reader: Option<Reader>,
+    spinner: Spinner,
 }
 
 impl LineFront {
-    pub(super) fn new(context: &AppContext, cancel: &Cancel) -> LineFront {
-        LineFront { context: context.clone(), cancel: cancel.clone(), stop: None, quiet: None, reader: None }
+    /// The spinner is that of the output, which hides it while it prints.
+    pub(super) fn new(context: &AppContext, cancel: &Cancel, spinner: Spinner) -> LineFront {
+        LineFront { context: context.clone(), cancel: cancel.clone(), stop: None, quiet: None, reader: None, spinner }
     }
 
     /// The exit code of a conversation that a signal ended.
@@ -99,6 +102,14 @@ impl ChatFront for LineFront {
 
     fn show<'a, 'o: 'a>(&mut self, output: &'a Shared<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a> {
         Box::new(Display::new(output, Style::Text, cancel))
+    }
+
+    fn work(&mut self, is_working: bool) {
+        if is_working {
+            self.spinner.start("model");
+        } else {
+            self.spinner.stop();
+        }
     }
 
     fn share(&mut self) {

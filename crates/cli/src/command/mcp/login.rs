@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let login = Login::begin(&wanted, &file(context), patience).map_err(failed)?;
     show(&login, arguments, context, output);
     let asker = output.asker().clone();
-    let pasted = || if matches!(asker, Asker::Lines) && asker.is_there() { typed() } else { None };
+    let pasted = || if matches!(asker, Asker::Lines(_)) && asker.is_there() { typed() } else { None };
     let left = patience.saturating_sub(began.elapsed());
     let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(failed)?;
     told(known, &grant, arguments.json, output)
@@ -112,7 +112,7 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
         format!("open this page of {}:", page.host)
     });
     output.explain(&format!("{}\n", page.url));
-    if matches!(output.asker(), Asker::Lines) && output.asker().is_there() {
+    if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
         output.tell("if the browser cannot come back here, paste the address it was sent to; Ctrl-C gives up");
     }
 }

@@ -142,3 +142,35 @@ fn a_small_terminal_has_room_for_a_talk() {
     chat.types("hi\r").sees("small terminal");
     leave(chat);
 }
+
+#[test]
+fn the_plain_chat_moves_completes_and_has_the_same_commands() {
+    let lab = lab(&[call("shell", &json!({"command": "sleep 1000"})), text("**again**")]);
+    let arguments = ["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"];
+    let mut chat = lab.pty(LARGE, &arguments);
+    chat.waits_for("> ").types("go\r");
+    chat.sees("tool shell · ");
+    chat.types("\x03").waits_for("interrupted").waits_for("> ");
+    chat.sees_no_more("tool shell · ");
+    chat.types("/hoo\t").waits_for("/hooks").types("\x15/aproval\r");
+    chat.waits_for("did you mean /approval?").waits_for("> ").types("/approval auto\r");
+    chat.waits_for("auto\r\n").waits_for("> ").types("/clear\r");
+    chat.waits_for("Ctrl-D leaves").waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+}
+
+#[test]
+fn an_earlier_conversation_is_picked_and_recapped() {
+    let lab = lab(&[text("a first answer")]);
+    let ran = lab.run(&["run", "a first question", "--model", "replay:../talk.jsonl"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let mut chat = lab.pty(LARGE, &["session", "resume", "--model", "replay:../talk.jsonl"]);
+    let shown = chat.sees("Which conversation goes on?");
+    assert!(shown.contains("1  ") && shown.contains("a first question"), "{shown}");
+    chat.types("1\r");
+    chat.sees("model: a first answer");
+    chat.waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+    let nobody = lab.run(&["session", "resume"]);
+    assert!(nobody.code == 64 && nobody.stderr.contains("ollm session list"), "{nobody:?}");
+}
