@@ -83,7 +83,7 @@ pub(super) fn settle(
     }
     let app = App::load_as_is(context)?;
     // Where no extension is loaded, or another one has its name, it waits; the plan has said so.
-    if !app.extensions.get(&done.name).is_some_and(|one| one.root == done.folder) {
+    if app.extensions.get(&done.name).is_none_or(|one| one.root != done.folder) {
         return Ok(entry);
     }
     approve(&done.name, digest, verified.as_deref(), acceptance, &app, output)?;
