@@ -9,10 +9,10 @@ use ollm_protocol::Code;
 use ollm_store::one_line;
 use rustix::termios::{QueueSelector, tcflush};
 
-use crate::activity::Activity;
 use crate::error::Failure;
 use crate::output::{is_terminal, say};
 use crate::pager::{Seen, page};
+use crate::spinner::Spinner;
 use crate::tui::screen::{AnswerKind, Screen};
 
 /// Longer lines than a terminal lets anybody type.
@@ -36,23 +36,23 @@ pub(crate) const YES: &[(&str, ())] = &[("[y]es", ())];
 #[derive(Clone, Debug)]
 pub(crate) enum Asker {
     /// The person at the terminal, line by line; nobody where there is no terminal. What moves there stops for a question.
-    Lines(Activity),
+    Lines(Spinner),
     /// The person before the panels, in a dialog.
     Dialog(Screen),
 }
 
 impl Default for Asker {
     fn default() -> Asker {
-        Asker::Lines(Activity::default())
+        Asker::Lines(Spinner::default())
     }
 }
 
 impl Asker {
     /// What moves on the terminal while something works.
-    pub(crate) fn activity(&self) -> Activity {
+    pub(crate) fn spinner(&self) -> Spinner {
         match self {
-            Asker::Lines(activity) => activity.clone(),
-            Asker::Dialog(_) => Activity::default(),
+            Asker::Lines(spinner) => spinner.clone(),
+            Asker::Dialog(_) => Spinner::default(),
         }
     }
 
@@ -75,7 +75,7 @@ impl Asker {
             _ => offered.iter().map(|(way, _)| format!("{way}, ")).chain(["[N]o: ".to_owned()]).collect(),
         };
         let answer = match self {
-            Asker::Lines(activity) => ask_lines(activity, &format!("{question} {ways}"), over),
+            Asker::Lines(spinner) => ask_lines(spinner, &format!("{question} {ways}"), over),
             Asker::Dialog(screen) => {
                 let ways = offered.iter().map(|(way, _)| (*way).to_owned()).collect();
                 screen.ask(question, AnswerKind::Ways(ways), over)
@@ -100,7 +100,7 @@ impl Asker {
     /// stands before the last line is shown page by page, and who does not want to see it all is not asked.
     pub(crate) fn ask_unless(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
         match self {
-            Asker::Lines(activity) => ask_lines(activity, question, over),
+            Asker::Lines(spinner) => ask_lines(spinner, question, over),
             Asker::Dialog(screen) => screen.ask(question, AnswerKind::Text, over),
         }
     }
@@ -108,7 +108,7 @@ impl Asker {
     /// Asks for something that nobody else should see on the screen.
     pub(crate) fn ask_secret(&self, question: &str) -> Option<String> {
         match self {
-            Asker::Lines(activity) => secret_line(activity, question),
+            Asker::Lines(spinner) => secret_line(spinner, question),
             Asker::Dialog(screen) => screen.ask(question, AnswerKind::Secret, &|| false),
         }
     }
@@ -116,11 +116,11 @@ impl Asker {
     /// Has a person pick one of several rows; nothing where they pick none, or nobody can be asked.
     pub(crate) fn pick(&self, question: &str, rows: &[String]) -> Option<usize> {
         match self {
-            Asker::Lines(activity) => {
+            Asker::Lines(spinner) => {
                 let mut list: Vec<String> =
                     (1..).zip(rows).map(|(number, row)| format!("{number:>3}  {row}")).collect();
                 list.push(format!("{question} [1-{}, Enter for none]: ", rows.len()));
-                let answer = ask_lines(activity, &list.join("\n"), &|| false)?;
+                let answer = ask_lines(spinner, &list.join("\n"), &|| false)?;
                 answer.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < rows.len())
             }
             Asker::Dialog(screen) => screen.ask(question, AnswerKind::Rows(rows.to_vec()), &|| false)?.parse().ok(),
@@ -144,8 +144,8 @@ pub(crate) fn is_meant(way: &str, answer: &str) -> bool {
     answer.eq_ignore_ascii_case(letter) || answer.eq_ignore_ascii_case(&format!("{letter}{ending}"))
 }
 
-fn ask_lines(activity: &Activity, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
-    activity.stop();
+fn ask_lines(spinner: &Spinner, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+    spinner.stop();
     if !is_terminal() {
         return None;
     }
@@ -229,7 +229,7 @@ pub(crate) fn not_asked(what: &str) -> Failure {
 }
 
 /// However it ends, the terminal is as it was.
-fn secret_line(activity: &Activity, question: &str) -> Option<String> {
+fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(io::stdin()).ok()?;
     let mut quiet = before.clone();
@@ -237,7 +237,7 @@ fn secret_line(activity: &Activity, question: &str) -> Option<String> {
     let signals = Signals::hold();
     loop {
         tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
-        let answer = ask_lines(activity, question, &|| signals.came().is_some());
+        let answer = ask_lines(spinner, question, &|| signals.came().is_some());
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
         let Some(signal) = signals.take() else {
             say("\n");

@@ -108,25 +108,25 @@ impl Display<'_, '_> {
         match news {
             News::Text(text) => {
                 // A line that is not finished has no room below it.
-                self.output.lock().asker().activity().stop();
+                self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Words, text);
                 let shown = escape_for_people(text);
                 let shown = self.wrap.as_mut().map_or_else(|| shown.to_string(), |wrap| wrap.push(&shown));
                 let _ = self.output.lock().bytes(shown.as_bytes(), b"", 0);
             }
             News::Thought(text) => {
-                self.output.lock().asker().activity().stop();
+                self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Thoughts, text);
                 self.output.lock().explain(&format!("{DIM}{}{PLAIN}", escape_for_people(text)));
             }
             News::Answered { .. } => self.finish_line(),
             News::Calling { name, .. } => {
                 self.sentence(news);
-                self.output.lock().asker().activity().start(&format!("tool {}", one_line(name)));
+                self.output.lock().asker().spinner().start(&format!("tool {}", one_line(name)));
             }
             News::Called { .. } => {
                 self.sentence(news);
-                self.output.lock().asker().activity().start("model");
+                self.output.lock().asker().spinner().start("model");
             }
             news => self.sentence(news),
         }

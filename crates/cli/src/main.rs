@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(all(not(test), target_os = "linux", target_env = "gnu"), no_main)]
 
-mod activity;
 mod approver;
 mod arguments;
 mod ask;

@@ -11,11 +11,10 @@ use ollm_store::{escape_for_json, escape_for_people, one_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 
-use crate::activity::Activity;
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
-use crate::spinner::Spinner;
+use crate::spinner::{Spinner, WaitingSign};
 use crate::timeline::{DIM, PLAIN};
 use crate::tui::screen::Screen;
 
@@ -36,7 +35,7 @@ pub(crate) struct Output {
     /// What is printed and told is collected here, and becomes one JSON object at the end.
     collected: Option<Collected>,
     /// Shows that something goes on.
-    spinner: Option<Spinner>,
+    spinner: Option<WaitingSign>,
 }
 
 /// What a command would have printed and told.
@@ -58,11 +57,11 @@ impl Output {
     }
 
     /// Shows on the plain terminal what works, from now on.
-    pub(crate) fn show_activity(&mut self) -> Activity {
-        if let Asker::Lines(activity) = &mut self.asker {
-            *activity = Activity::new();
+    pub(crate) fn use_spinner(&mut self) -> Spinner {
+        if let Asker::Lines(spinner) = &mut self.asker {
+            *spinner = Spinner::new();
         }
-        self.asker.activity()
+        self.asker.spinner()
     }
 
     /// Who is asked.
@@ -128,7 +127,7 @@ impl Output {
     /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
     pub(crate) fn busy(&mut self, what: &str) {
         let is_watched = !self.silent && self.collected.is_none() && io::stderr().is_terminal();
-        self.spinner = is_watched.then(|| Spinner::start(what));
+        self.spinner = is_watched.then(|| WaitingSign::start(what));
     }
 
     /// Nothing goes on any more.
@@ -189,7 +188,7 @@ impl Output {
             return Ok(OK);
         }
         let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
-        written(self.asker.activity().hidden(shown), OK)
+        written(self.asker.spinner().hidden(shown), OK)
     }
 
     /// Writes an answer byte for byte.
@@ -263,7 +262,7 @@ impl Output {
         match self.screen() {
             Some(screen) => screen.show(&format!("{}\n", one_line(text))),
             // There is nobody left to tell when standard error is closed.
-            None => self.asker.activity().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
+            None => self.asker.spinner().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
         }
     }
 
@@ -271,15 +270,14 @@ impl Output {
     pub(crate) fn explain(&mut self, text: &str) {
         self.spinner = None;
         if let Some(collected) = &mut self.collected {
-            let text = anstream::adapter::strip_str(text).to_string();
-            return collected.messages.push(text.trim_end().to_owned());
+            return collected.messages.push(anstream::adapter::strip_str(text).to_string().trim_end().to_owned());
         }
         if self.silent {
             return;
         }
         match self.screen() {
             Some(screen) => screen.show(text),
-            None => self.asker.activity().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
+            None => self.asker.spinner().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
         }
     }
 
@@ -307,13 +305,16 @@ impl Output {
                 self.log.add("error", &failure.message);
             }
             let said = failure.code.map_or_else(|| "ollm".to_owned(), |code| format!("{RED}error[{code}]{PLAIN}"));
-            self.explain(&format!("{said}: {}\n", one_line(&failure.message)));
+            match self.screen() {
+                Some(_) => self.say(&failure.message),
+                None => drop(writeln!(anstream::stderr(), "{said}: {}", one_line(&failure.message))),
+            }
         }
         for hint in &failure.hints {
             self.explain(&format!("  hint: {}\n", one_line(hint)));
         }
         if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
-            self.explain(&format!("{DIM}  `ollm help {code}` explains it{PLAIN}\n"));
+            let _ = writeln!(anstream::stderr(), "{DIM}  `ollm help {code}` explains it{PLAIN}");
         }
         failure.kind as u8
     }

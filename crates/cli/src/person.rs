@@ -41,7 +41,7 @@ impl Person for AppPerson {
 
     fn say(&self, text: &str) {
         match &self.asker {
-            Asker::Lines(activity) => activity.hidden(|| say(text)),
+            Asker::Lines(spinner) => spinner.hidden(|| say(text)),
             Asker::Dialog(screen) => screen.show(text),
         }
     }

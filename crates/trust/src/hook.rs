@@ -11,7 +11,7 @@ use ollm_store::looks_secret;
 
 use crate::approvable::{Approvable, Definition, Row};
 use crate::context::TrustContext;
-use crate::coverage::CommandLine;
+use crate::coverage::{COPY_FOLDER, CommandLine};
 use crate::identity::{Unready, existing, on_path};
 
 impl Approvable for Hook {
@@ -72,7 +72,9 @@ impl Approvable for Hook {
         let others =
             agent_named(self.dialect.name()).map_or(&["CLAUDE_PROJECT_DIR"][..], |agent| agent.home.project_variables);
         let others = others.iter().map(|name| (*name, project.clone()));
-        let folders = [("OLLM_HOOK_DIR", own), ("OLLM_PROJECT_DIR", project.clone()), ("HOME", home)];
+        // An extension is copied as a whole, so that a place in its folder is the same place in the copy.
+        let copied = (COPY_FOLDER, spec.tree.clone());
+        let folders = [("OLLM_HOOK_DIR", own), copied, ("OLLM_PROJECT_DIR", project.clone()), ("HOME", home)];
         let folders = folders.into_iter().chain(others).filter_map(|(name, folder)| Some((name, folder?))).collect();
         Some(CommandLine { env: spec.env.clone(), cwd: spec.cwd.clone(), folders, ..line })
     }

@@ -10,6 +10,7 @@ use std::path::{Component, Path};
 
 use ollm_protocol::dialect::{AgentDialect, agent_named};
 use ollm_store::read_bounded;
+use ollm_trust::COPY_FOLDER;
 use serde_json::{Map, Value, json};
 
 use super::find::MANIFEST;
@@ -23,8 +24,8 @@ mod prompt;
 /// Larger files of a package are not read.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// The variable that names the folder of an extension to its hooks.
-const OF_HOOKS: &str = "OLLM_HOOK_DIR";
+/// The variable that names the copy of an extension to its hooks: what was approved, and what their box lets them read.
+const OF_HOOKS: &str = COPY_FOLDER;
 /// The variable that names it to its servers.
 const OF_SERVERS: &str = "OLLM_EXTENSION_ROOT";
 

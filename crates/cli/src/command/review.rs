@@ -8,10 +8,9 @@ use ollm_protocol::Code;
 use ollm_store::{Digest, escape_for_people};
 use ollm_trust::{ApproveError, ChangeError, Proposal, Review, SignError};
 
-use crate::ask::{Asker, Chosen, YES};
+use crate::ask::{Chosen, YES};
 use crate::error::Failure;
 use crate::output::Output;
-use crate::pager::page;
 use crate::remedy::COMMANDS;
 
 /// The whole screen as text.
@@ -45,16 +44,6 @@ pub(crate) fn text(review: &Review) -> String {
 /// One row of a screen.
 pub(crate) fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
-}
-
-/// Shows a text that nothing is asked about, page by page where it is long and somebody reads along.
-pub(crate) fn show(text: &str, output: &mut Output) {
-    let text = escape_for_people(text);
-    if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
-        page(&text, &|| false);
-    } else {
-        output.explain(&text);
-    }
 }
 
 /// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use ollm_app::AppContext;
 use ollm_app::session::SessionKind;
-use ollm_protocol::Code;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use super::chat::ChatSetup;
@@ -22,6 +21,7 @@ use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::person::person;
+use ollm_protocol::Code;
 
 /// More messages hold up whoever sends them.
 const MOST_MESSAGES: usize = 1024;

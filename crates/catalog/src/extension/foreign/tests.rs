@@ -67,7 +67,7 @@ fn a_claude_code_plugin_brings_hooks_servers_skills_and_commands() {
     let hook = &manifest["hooks"]["before_tool"][0];
     assert_eq!(hook["dialect"], "claude");
     let line = hook["action"]["command"].as_str().unwrap();
-    assert_eq!(line, "export CLAUDE_PLUGIN_ROOT=\"${OLLM_HOOK_DIR}\"; ${OLLM_HOOK_DIR}/check.sh");
+    assert_eq!(line, "export CLAUDE_PLUGIN_ROOT=\"${OLLM_COPY_DIR}\"; ${OLLM_COPY_DIR}/check.sh");
     assert_eq!(manifest["mcpServers"]["inline"]["command"], "${OLLM_EXTENSION_ROOT}/server.sh");
     assert_eq!(manifest["mcpServers"]["time"]["args"][1], "${OLLM_EXTENSION_ROOT}/y");
     let skills: Vec<&str> =
@@ -102,7 +102,7 @@ fn a_gemini_cli_extension_brings_servers_settings_hooks_and_commands() {
     let read = folder.loads();
     let manifest = &read.manifest;
     assert_eq!(manifest["mcpServers"]["w"]["args"][0], "${OLLM_EXTENSION_ROOT}/server.js");
-    assert_eq!(manifest["hooks"]["before_tool"][0]["action"]["command"], "sh ${OLLM_HOOK_DIR}/x.sh");
+    assert_eq!(manifest["hooks"]["before_tool"][0]["action"]["command"], "sh ${OLLM_COPY_DIR}/x.sh");
     assert_eq!(manifest["settings"][0]["name"], "weather_api_key");
     assert_eq!(manifest["skills"][0]["prompt"], "Weather in {{args}}?");
     assert_eq!(read.left.len(), 3, "{:?}", read.left);

@@ -6,11 +6,11 @@ use ollm_engine::bus::Bus;
 
 use super::reader::Reader;
 use super::recap;
-use crate::activity::Activity;
 use crate::display::{Display, Style};
 use crate::error::Failure;
 use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
+use crate::spinner::Spinner;
 
 /// What came while we waited.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,13 +72,13 @@ pub(super) struct LineFront {
     stop: Option<Stop>,
     quiet: Option<QuietTerminal>,
     reader: Option<Reader>,
-    activity: Activity,
+    spinner: Spinner,
 }
 
 impl LineFront {
-    /// The sign of what works is that of the output, which hides it while it prints.
-    pub(super) fn new(context: &AppContext, cancel: &Cancel, activity: Activity) -> LineFront {
-        LineFront { context: context.clone(), cancel: cancel.clone(), stop: None, quiet: None, reader: None, activity }
+    /// The spinner is that of the output, which hides it while it prints.
+    pub(super) fn new(context: &AppContext, cancel: &Cancel, spinner: Spinner) -> LineFront {
+        LineFront { context: context.clone(), cancel: cancel.clone(), stop: None, quiet: None, reader: None, spinner }
     }
 
     /// The exit code of a conversation that a signal ended.
@@ -106,9 +106,9 @@ impl ChatFront for LineFront {
 
     fn work(&mut self, is_working: bool) {
         if is_working {
-            self.activity.start("model");
+            self.spinner.start("model");
         } else {
-            self.activity.stop();
+            self.spinner.stop();
         }
     }
 

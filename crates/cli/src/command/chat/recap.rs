@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use ollm_agent::{Message, Summary};
 use ollm_app::AppContext;
 use ollm_app::session::sessions;
-use ollm_protocol::Code;
 use ollm_store::{cut, escape_for_people, one_line};
 
 use crate::ask::Asker;
 use crate::error::Failure;
 use crate::timeline::{BOLD, DIM, PLAIN};
+use ollm_protocol::Code;
 
 /// So many messages are shown again.
 const MOST: usize = 6;

@@ -16,7 +16,7 @@ use super::trust::{ask_person, by_digest, propose, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
 use crate::ask::{Chosen, YES};
-use crate::command::review::{Uncovered, ask, row, show};
+use crate::command::review::{Uncovered, ask, row};
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -69,7 +69,7 @@ pub(super) fn settle(
     let plan = plan(&staged, app);
     let mut entry = told(&staged, &plan);
     if acceptance.dry_run {
-        show(&screen(&plan), output);
+        output.explain(&escape_for_people(&screen(&plan)));
         output.tell(&format!("nothing was changed: `{}` would be installed", staged.extension.name));
         return Ok(entry);
     }
@@ -83,7 +83,7 @@ pub(super) fn settle(
     }
     let app = App::load_as_is(context)?;
     // Where no extension is loaded, or another one has its name, it waits; the plan has said so.
-    if !app.extensions.get(&done.name).is_some_and(|one| one.root == done.folder) {
+    if app.extensions.get(&done.name).is_none_or(|one| one.root != done.folder) {
         return Ok(entry);
     }
     approve(&done.name, digest, verified.as_deref(), acceptance, &app, output)?;
@@ -104,15 +104,16 @@ pub(super) fn settle(
 /// Has a person accept the plan. `--yes` accepts it for scripts, and approves nothing.
 fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
     let name = &staged.extension.name;
+    let screen = screen(plan);
     if acceptance.yes {
-        show(&screen(plan), output);
+        output.explain(&escape_for_people(&screen));
         return Ok(());
     }
     let question = match &staged.replaces {
         Some(_) => format!("Put this in the place of the installed `{name}`?"),
         None => format!("Install `{name}`?"),
     };
-    match ask(&screen(plan), &question, YES, output) {
+    match ask(&screen, &question, YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No => {
             Err(Failure::new(Code::NotConfirmed, format!("`{name}` was not installed, because you did not say yes")))

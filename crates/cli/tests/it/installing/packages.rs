@@ -4,13 +4,15 @@ use super::*;
 
 #[test]
 fn a_claude_code_plugin_runs_its_hooks_and_says_what_is_not_loaded() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write("plugin/.claude-plugin/plugin.json", r#"{"name": "guard", "version": "1.0.0", "description": "Guards"}"#);
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
-        {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}\"/scripts/check.sh"}]}]}});
+        {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}\"/scripts/check.sh \"$CLAUDE_PLUGIN_ROOT/words\""}]}]}});
     lab.write("plugin/hooks/hooks.json", hooks.to_string());
-    let check =
-        "#!/bin/sh\ntest -f \"$CLAUDE_PLUGIN_ROOT/scripts/check.sh\" && echo refused by the plugin >&2\nexit 2\n";
+    // It finds its files by its variable and by its arguments, also in a box.
+    let check = "#!/bin/sh\ncat \"$1\" \"$CLAUDE_PLUGIN_ROOT/more/words\" >&2\nexit 2\n";
+    lab.write("plugin/words", "refused by ");
+    lab.write("plugin/more/words", "the plugin");
     lab.write_executable("plugin/scripts/check.sh", check);
     lab.write("plugin/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nReview it.\n");
     lab.write("plugin/agents/helper.md", "x");

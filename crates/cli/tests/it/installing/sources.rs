@@ -154,6 +154,22 @@ fn an_installed_extension_is_on_whatever_new_ones_are() {
 }
 
 #[test]
+fn whoever_uninstalls_is_asked_about_secrets() {
+    let settings = json!([{"name": "token", "description": "d", "sensitive": true}]);
+    for (answer, kept) in [("n", true), ("y", false)] {
+        let lab = Lab::new().set("OLLM_KEYRING", "off");
+        let folder = package(&lab, "src", "1.0.0", &json!({"settings": settings}));
+        installed(&lab, &[folder.to_str().unwrap()]);
+        assert_eq!(lab.run(&["ext", "set", "guard", "token=hush-hush"]).code, 0);
+        let second = format!("token)? [y/N] =>{answer}\\r");
+        let ran = typed(&lab, &[r"[y/N] =>y\r", &second], &["ext", "uninstall", "guard"]);
+        assert_eq!((ran.code, extensions(&lab).len()), (0, 0), "{ran:?}");
+        let secrets = fs::read_to_string(lab.home.join(".ollm/state/secrets.json")).unwrap();
+        assert_eq!(secrets.contains("hush-hush"), kept, "{answer}: {secrets}");
+    }
+}
+
+#[test]
 fn what_is_installed_while_no_extension_is_loaded_is_there_afterwards() {
     let lab = Lab::new();
     let folder = package(&lab, "src", "1.0.0", &json!({}));

@@ -149,9 +149,9 @@ fn the_plain_chat_moves_completes_and_has_the_same_commands() {
     let arguments = ["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"];
     let mut chat = lab.pty(LARGE, &arguments);
     chat.waits_for("> ").types("go\r");
-    chat.sees("tool shell (");
+    chat.sees("tool shell · ");
     chat.types("\x03").waits_for("interrupted").waits_for("> ");
-    chat.sees_no_more("tool shell (");
+    chat.sees_no_more("tool shell · ");
     chat.types("/hoo\t").waits_for("/hooks").types("\x15/aproval\r");
     chat.waits_for("did you mean /approval?").waits_for("> ").types("/approval auto\r");
     chat.waits_for("auto\r\n").waits_for("> ").types("/clear\r");
