@@ -92,7 +92,7 @@ fn a_declares_a_script_as_a_hook() {
     lab.user("extra.sh", "exit 0\n");
     let mut panel = panel(&lab);
     panel.types("a").sees("Add a hook");
-    panel.types("\textra.sh\t\tshell\r").sees("extra stands in");
+    panel.types("\textra.sh\t\tshell\r").sees("extra was added to");
     panel.sees("● extra");
     assert_eq!(entry(&lab, "extra")["events"], serde_json::json!(["before_tool"]));
     let file = fs::read_to_string(lab.home.join(".ollm/hooks/extra.json")).unwrap();
@@ -147,7 +147,7 @@ fn d_deletes_after_a_yes_and_only_then() {
     panel.types("n\r").sees("stays, because you did not say yes");
     assert!(lab.home.join(".ollm/hooks/own.json").exists());
     panel.types("d").sees("[w]ith its files");
-    panel.types("w\r").sees("is gone from");
+    panel.types("w\r").sees("was removed from");
     panel.sees_no_more("● own");
     assert!(!lab.home.join(".ollm/hooks/own.sh").exists());
     leave(panel);
