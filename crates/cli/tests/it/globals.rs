@@ -51,7 +51,7 @@ fn json_may_stand_in_front() {
 #[rustfmt::skip]
 const WORDS_ONLY: &[&str] = &[
     "box", "chat", "completions", "ext dev", "ext trust", "git-hook run", "help", "hook run", "mcp login", "mcp trust", "schema",
-    "session resume", "trace export",
+    "session resume", "trace export", "tui",
 ];
 
 #[test]
