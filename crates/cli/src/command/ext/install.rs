@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ollm_app::install::{Downgrade, Order, PackageSource, Prepared, Reach, Staged, prepare};
-use ollm_app::{App, AppContext, refuse_agents};
+use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
 use ollm_protocol::Code;
 use ollm_store::{Digest, Hasher, escape_for_people, one_line};
@@ -101,24 +101,27 @@ pub(super) fn settle(
     Ok(entry)
 }
 
-/// Has a person accept the plan. `--yes` accepts it for scripts, and approves nothing.
+/// Has a person accept the plan.
 fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
     let name = &staged.extension.name;
     show(&screen(plan), output);
-    if acceptance.yes {
-        return Ok(());
-    }
     let question = match &staged.replaces {
         Some(_) => format!("\nPut this in the place of the installed `{name}`?"),
         None => format!("\nInstall `{name}`?"),
     };
-    match choose(&question, YES, &|| false) {
+    ask_to_go_on(&question, &format!("`{name}` was not installed"), acceptance)
+}
+
+/// Goes on only if a person says yes. `--yes` says it for scripts, and approves nothing.
+pub(super) fn ask_to_go_on(question: &str, otherwise: &str, acceptance: Acceptance) -> Result<(), Failure> {
+    if acceptance.yes {
+        return Ok(());
+    }
+    match choose(question, YES, &|| false) {
         Chosen::One(()) => Ok(()),
-        Chosen::No => {
-            Err(Failure::new(Code::NotConfirmed, format!("`{name}` was not installed, because you did not say yes")))
-        }
+        Chosen::No => Err(Failure::new(Code::NotConfirmed, format!("{otherwise}, because you did not say yes"))),
         Chosen::Nobody => {
-            let message = format!("`{name}` was not installed: there is no terminal to ask on");
+            let message = format!("{otherwise}: there is no terminal to ask on");
             Err(Failure::new(Code::NotConfirmed, message).hint("`--yes` accepts what is shown, and approves nothing"))
         }
     }
@@ -138,7 +141,10 @@ fn approve(
         return Ok(());
     }
     let waits = format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(name, &digest));
-    if verified.is_none() && (acceptance.yes || !is_terminal()) {
+    let may_ask = is_terminal() && !acceptance.yes;
+    // Where only a person approves, no configuration does so in their place.
+    let is_vouched = verified.is_some() && refuse_approval("extensions", Some("verified"), app.context()).is_ok();
+    if !is_vouched && !may_ask {
         output.tell(&waits);
         return Ok(());
     }
@@ -147,7 +153,7 @@ fn approve(
         let message = format!("`{name}` changed right after it was installed, and was not approved");
         return Err(Failure::new(Code::DigestMismatch, message).hint("look through it before you approve it"));
     }
-    if let Some(why) = verified {
+    if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
     } else if ask_person(extension, &whole, app, output).is_err() {
         // It stays installed, as was accepted before.
