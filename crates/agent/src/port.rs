@@ -136,6 +136,8 @@ pub struct Request {
     pub operation: String,
     /// The particulars, for instance the tool's arguments.
     pub details: Map<String, Value>,
+    /// What would change in a file, as a unified diff; nothing where the tool changes none, or would fail.
+    pub diff: Option<String>,
     /// Why the person is asked: the hook's words, if a hook wants it.
     pub reason: Option<String>,
     /// What [`Consent::Always`] would cover, for people; nothing where it would mean no more than yes.

@@ -16,7 +16,7 @@ use crate::message::Message;
 use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
 use crate::provider::Model;
 use crate::registry::Registry;
-use crate::settings::Settings;
+use crate::settings::{Approval, Settings};
 use crate::time::{iso, seconds};
 use crate::tool::todo;
 use crate::transcript::Transcript;
@@ -343,6 +343,16 @@ impl<'a> Session<'a> {
     /// The model's name.
     pub fn model(&self) -> &str {
         self.model.name()
+    }
+
+    /// When the person is asked before a tool runs.
+    pub fn approval(&self) -> Approval {
+        self.settings.approval
+    }
+
+    /// Asks the person by another rule from now on. Whatever was allowed for the session stays so.
+    pub fn set_approval(&mut self, approval: Approval) {
+        self.settings.approval = approval;
     }
 
     /// Goes on with another model.

@@ -51,6 +51,11 @@ pub(crate) trait BuiltIn: Sync {
 
     /// Does it. What went wrong is told to the model.
     fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String>;
+
+    /// What it would change in which file; nothing where it changes no file, or would fail.
+    fn preview(&self, _args: &Map<String, Value>, _workspace: &Workspace) -> Option<Change> {
+        None
+    }
 }
 
 /// What is known about a built-in tool.

@@ -198,7 +198,7 @@ fn is_agent(words: &[String]) -> bool {
     }
     match command(&mut words) {
         // Nothing at all is a chat, too.
-        None | Some("run" | "chat" | "emit" | "watch") => true,
+        None | Some("run" | "chat" | "tui" | "emit" | "watch") => true,
         Some("session") => words.next() == Some("resume"),
         Some("git-hook" | "skill") => words.next() == Some("run"),
         Some("ext") => words.next() == Some("test"),
@@ -264,6 +264,7 @@ mod tests {
             ("/usr/bin/ollm hook run", true),
             ("ollm run fix it", true),
             ("ollm chat", true),
+            ("ollm tui --panel hooks", true),
             ("ollm", true),
             ("ollm --set hooks.timeout=5s", true),
             ("ollm hook background", true),

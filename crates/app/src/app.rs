@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{LazyCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -423,15 +423,9 @@ impl App {
 
     /// Every hook, each once, in the order of the event table and of registration.
     pub fn hooks(&self) -> Vec<Arc<Hook>> {
-        let mut hooks: Vec<Arc<Hook>> = Vec::new();
-        for (_, of_event) in self.engine.registry.all() {
-            for hook in of_event {
-                if !hooks.iter().any(|known| Arc::ptr_eq(known, &hook)) {
-                    hooks.push(hook);
-                }
-            }
-        }
-        hooks
+        let mut known = BTreeSet::new();
+        let all = self.engine.registry.all().into_iter().flat_map(|(_, of_event)| of_event);
+        all.filter(|hook| known.insert(Arc::as_ptr(hook))).collect()
     }
 
     /// The hook with this id, or the only one with this name.

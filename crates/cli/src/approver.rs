@@ -1,4 +1,4 @@
-//! Asks the person at the terminal about hooks that nobody approved, when one is about to run: alone, or together with those
+//! Asks the person about hooks that nobody approved, when one is about to run: alone, or together with those
 //! that are approved with it.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use ollm_protocol::Hook;
 use ollm_store::{escape_for_people, one_line};
 use ollm_trust::{Approvable, Approver, Choice, Question};
 
-use crate::ask::{Chosen, choose};
+use crate::ask::{Asker, Chosen};
 use crate::command::ext::trust::ExtensionGroup;
 use crate::command::hook::trust::group::FolderGroup;
 use crate::command::review;
@@ -22,10 +22,11 @@ use crate::remedy::COMMANDS;
 /// A hook as it was when it was asked about: its id and its digest.
 pub(crate) type AskedAbout = (String, String);
 
-/// The person at the terminal, if there is one. An interruption answers every question with no.
+/// The person, if there is one to ask. An interruption answers every question with no.
 #[derive(Debug)]
 pub(crate) struct HookApprover {
     context: AppContext,
+    asker: Asker,
     cancel: Cancel,
     /// Answers that hold until the session ends: a no is asked for once, and a group is asked about once.
     answers: Mutex<BTreeMap<AskedAbout, Choice>>,
@@ -47,8 +48,8 @@ pub(crate) trait HookGroup {
 }
 
 impl HookApprover {
-    pub(crate) fn new(context: &AppContext, cancel: &Cancel) -> HookApprover {
-        HookApprover { context: context.clone(), cancel: cancel.clone(), answers: Mutex::default() }
+    pub(crate) fn new(context: &AppContext, asker: Asker, cancel: &Cancel) -> HookApprover {
+        HookApprover { context: context.clone(), asker, cancel: cancel.clone(), answers: Mutex::default() }
     }
 
     fn answers(&self) -> MutexGuard<'_, BTreeMap<AskedAbout, Choice>> {
@@ -56,7 +57,7 @@ impl HookApprover {
     }
 
     fn choose(&self, question: &str, offered: &[(&str, Choice)]) -> Chosen<Choice> {
-        choose(question, offered, &|| self.cancel.is_set())
+        self.asker.choose(question, offered, &|| self.cancel.is_set())
     }
 
     fn ask_alone(&self, question: &Question<'_>) -> Chosen<Choice> {
@@ -81,7 +82,7 @@ impl HookApprover {
         text.push_str("\nMay all of it run, as long as nothing of it changes?");
         let chosen = self.choose(&text, &[("one [s]ession", Choice::Session), ("[a]lways", Choice::Always)]);
         if chosen == Chosen::One(Choice::Always) {
-            let mut output = Output::new();
+            let mut output = Output::with(self.asker.clone());
             if let Err(failure) = group.approve(&mut output) {
                 output.failure(&failure);
                 return Chosen::No;

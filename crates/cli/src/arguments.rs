@@ -27,7 +27,11 @@ pub(crate) mod mcp;
 pub(crate) mod trace;
 pub(crate) mod trust;
 
-use agent::{AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TaskArguments};
+pub(crate) use candidates::{NameSource, names};
+
+use agent::{
+    AgentArguments, CHAT_HELP, ModelCommand, SessionCommand, TASK_HELP, TUI_HELP, TaskArguments, TuiArguments,
+};
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
@@ -143,6 +147,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         agent: AgentArguments,
     },
+    /// Talk with a model and manage hooks in full-screen panels
+    #[command(after_help = TUI_HELP)]
+    Tui(TuiArguments),
     /// List, fetch and look at the models of a local Ollama
     Model {
         #[command(subcommand)]

@@ -1,5 +1,5 @@
-//! Asks the person at the terminal. Every question of the program goes through [`prompt`]: what was typed before it is shown
-//! answers nothing.
+//! Asks the person. Every question of the program goes through an [`Asker`]: what was typed before it is shown answers
+//! nothing.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,9 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use crate::error::Failure;
 use crate::output::{is_terminal, say};
-use crate::pager::page;
+use crate::pager::{Seen, page};
+use crate::spinner::Spinner;
+use crate::tui::screen::{AnswerKind, Screen};
 
 /// Longer lines than a terminal lets anybody type.
 const LONGEST_LINE: usize = 64 << 10;
@@ -30,50 +32,135 @@ pub(crate) enum Chosen<T> {
 /// The only way but no.
 pub(crate) const YES: &[(&str, ())] = &[("[y]es", ())];
 
-/// Has a person choose one of the ways that are shown, each with its letter in brackets, as in `one [s]ession`. Only these
-/// letters and words count; anything else is no, and so is `over`.
-pub(crate) fn choose<T: Clone>(question: &str, offered: &[(&str, T)], over: &dyn Fn() -> bool) -> Chosen<T> {
-    if !is_terminal() {
-        return Chosen::Nobody;
+/// Who is asked, and where.
+#[derive(Clone, Debug)]
+pub(crate) enum Asker {
+    /// The person at the terminal, line by line; nobody where there is no terminal. What moves there stops for a question.
+    Lines(Spinner),
+    /// The person before the panels, in a dialog.
+    Dialog(Screen),
+}
+
+impl Default for Asker {
+    fn default() -> Asker {
+        Asker::Lines(Spinner::default())
     }
-    let ways: String = match offered {
-        [("[y]es", _)] => "[y/N] ".to_owned(),
-        _ => offered.iter().map(|(way, _)| format!("{way}, ")).chain(["[N]o: ".to_owned()]).collect(),
-    };
-    let answer = ask_unless(&format!("{question} {ways}"), over).unwrap_or_default();
-    if let Some((_, chosen)) = offered.iter().find(|(way, _)| is_meant(way, &answer)) {
-        return Chosen::One(chosen.clone());
+}
+
+impl Asker {
+    /// What moves on the terminal while something works.
+    pub(crate) fn spinner(&self) -> Spinner {
+        match self {
+            Asker::Lines(spinner) => spinner.clone(),
+            Asker::Dialog(_) => Spinner::default(),
+        }
     }
-    if !answer.is_empty() && !is_meant("[n]o", &answer) {
-        say(&format!("`{}` is not among the answers; that counts as no.\n", one_line(&answer)));
+
+    /// Whether anybody can be asked.
+    pub(crate) fn is_there(&self) -> bool {
+        match self {
+            Asker::Lines(_) => is_terminal(),
+            Asker::Dialog(_) => true,
+        }
     }
-    Chosen::No
+
+    /// Has a person choose one of the ways that are shown, each with its letter in brackets, as in `one [s]ession`. Only these
+    /// letters and words count; anything else is no, and so is `over`.
+    pub(crate) fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)], over: &dyn Fn() -> bool) -> Chosen<T> {
+        if !self.is_there() {
+            return Chosen::Nobody;
+        }
+        let ways: String = match offered {
+            [("[y]es", _)] => "[y/N] ".to_owned(),
+            _ => offered.iter().map(|(way, _)| format!("{way}, ")).chain(["[N]o: ".to_owned()]).collect(),
+        };
+        let answer = match self {
+            Asker::Lines(spinner) => ask_lines(spinner, &format!("{question} {ways}"), over),
+            Asker::Dialog(screen) => {
+                let ways = offered.iter().map(|(way, _)| (*way).to_owned()).collect();
+                screen.ask(question, AnswerKind::Ways(ways), over)
+            }
+        };
+        let answer = answer.unwrap_or_default();
+        if let Some((_, chosen)) = offered.iter().find(|(way, _)| is_meant(way, &answer)) {
+            return Chosen::One(chosen.clone());
+        }
+        if !answer.is_empty() && !is_meant("[n]o", &answer) {
+            say(&format!("`{}` is not among the answers; that counts as no.\n", one_line(&answer)));
+        }
+        Chosen::No
+    }
+
+    /// Asks for a line of text; without anybody to ask there is none.
+    pub(crate) fn ask(&self, question: &str) -> Option<String> {
+        self.is_there().then(|| self.ask_unless(question, &|| false).unwrap_or_default())
+    }
+
+    /// Asks like [`Asker::ask`], until nobody wants the answer any more: then, and at the end of the input, there is none. What
+    /// stands before the last line is shown page by page, and who does not want to see it all is not asked.
+    pub(crate) fn ask_unless(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+        match self {
+            Asker::Lines(spinner) => ask_lines(spinner, question, over),
+            Asker::Dialog(screen) => screen.ask(question, AnswerKind::Text, over),
+        }
+    }
+
+    /// Asks for something that nobody else should see on the screen.
+    pub(crate) fn ask_secret(&self, question: &str) -> Option<String> {
+        match self {
+            Asker::Lines(spinner) => secret_line(spinner, question),
+            Asker::Dialog(screen) => screen.ask(question, AnswerKind::Secret, &|| false),
+        }
+    }
+
+    /// Has a person pick one of several rows; nothing where they pick none, or nobody can be asked.
+    pub(crate) fn pick(&self, question: &str, rows: &[String]) -> Option<usize> {
+        match self {
+            Asker::Lines(spinner) => {
+                let mut list: Vec<String> =
+                    (1..).zip(rows).map(|(number, row)| format!("{number:>3}  {row}")).collect();
+                list.push(format!("{question} [1-{}, Enter for none]: ", rows.len()));
+                let answer = ask_lines(spinner, &list.join("\n"), &|| false)?;
+                answer.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < rows.len())
+            }
+            Asker::Dialog(screen) => screen.ask(question, AnswerKind::Rows(rows.to_vec()), &|| false)?.parse().ok(),
+        }
+    }
+
+    /// Goes on with the removal of something only if a person says yes; `--yes` says it beforehand.
+    pub(crate) fn confirm(&self, question: &str, what: &str) -> Result<(), Failure> {
+        match self.choose(question, YES, &|| false) {
+            Chosen::One(()) => Ok(()),
+            Chosen::No => Err(not_removed(what)),
+            Chosen::Nobody => Err(not_asked(what)),
+        }
+    }
 }
 
 /// Whether an answer is the letter in brackets, or the word that begins with it.
-fn is_meant(way: &str, answer: &str) -> bool {
+pub(crate) fn is_meant(way: &str, answer: &str) -> bool {
     let Some((letter, rest)) = way.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { return false };
     let ending: String = rest.chars().take_while(|char| char.is_alphabetic()).collect();
     answer.eq_ignore_ascii_case(letter) || answer.eq_ignore_ascii_case(&format!("{letter}{ending}"))
 }
 
-/// Asks a question on the terminal; without one there is nobody to ask.
-pub(crate) fn ask(question: &str) -> Option<String> {
-    is_terminal().then(|| ask_unless(question, &|| false).unwrap_or_default())
-}
-
-/// Asks like [`ask`], until nobody wants the answer any more: then, and at the end of the input, there is none. What stands
-/// before the last line is shown page by page.
-pub(crate) fn ask_unless(question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+fn ask_lines(spinner: &Spinner, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+    spinner.stop();
     if !is_terminal() {
         return None;
     }
     let (text, line) = question.split_at(question.rfind('\n').map_or(0, |end| end + 1));
-    if !page(text, over) {
-        say("\n");
-        return None;
+    match page(text, over) {
+        Seen::All => prompt(line, over),
+        Seen::Part => {
+            say("-- What was not shown cannot be answered; that counts as no.\n");
+            None
+        }
+        Seen::Over => {
+            say("\n");
+            None
+        }
     }
-    prompt(line, over)
 }
 
 /// Shows one line and waits for another. Whatever was typed until now is forgotten: it was meant for something else.
@@ -130,15 +217,6 @@ fn read_line() -> Option<String> {
     Some(String::from_utf8_lossy(&line).trim().to_owned())
 }
 
-/// Goes on with the removal of something only if a person says yes; `--yes` says it beforehand.
-pub(crate) fn confirm(question: &str, what: &str) -> Result<(), Failure> {
-    match choose(question, YES, &|| false) {
-        Chosen::One(()) => Ok(()),
-        Chosen::No => Err(not_removed(what)),
-        Chosen::Nobody => Err(not_asked(what)),
-    }
-}
-
 /// A person did not want something removed.
 pub(crate) fn not_removed(what: &str) -> Failure {
     Failure::new(Code::NotConfirmed, format!("{what} stays, because you did not say yes"))
@@ -150,8 +228,8 @@ pub(crate) fn not_asked(what: &str) -> Failure {
     Failure::new(Code::NotConfirmed, message).hint("`--yes` removes it without asking")
 }
 
-/// Asks for something that nobody else should see on the screen. However it ends, the terminal is as it was.
-pub(crate) fn ask_secret(question: &str) -> Option<String> {
+/// However it ends, the terminal is as it was.
+fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(io::stdin()).ok()?;
     let mut quiet = before.clone();
@@ -159,7 +237,7 @@ pub(crate) fn ask_secret(question: &str) -> Option<String> {
     let signals = Signals::hold();
     loop {
         tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
-        let answer = ask_unless(question, &|| signals.came().is_some());
+        let answer = ask_lines(spinner, question, &|| signals.came().is_some());
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
         let Some(signal) = signals.take() else {
             say("\n");

@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::output::Output;
 
 mod r#box;
-mod chat;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 mod connect;
@@ -30,6 +30,7 @@ mod session;
 mod skill;
 mod trace;
 pub(crate) mod trust;
+mod tui;
 mod watch;
 pub(crate) mod welcome;
 
@@ -50,6 +51,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Explain(arguments) => explain::run(&arguments, context, output),
         Command::Replay(arguments) => replay::run(&arguments, context, output),
+        Command::Tui(arguments) => tui::run(&arguments, context),
         Command::Trace(arguments) => trace::run(&arguments, context, output),
         Command::Ext { command } => ext::run_command(command, context, output),
         Command::Skill { command } => skill::run_command(command, context, output),

@@ -3,11 +3,11 @@
 use ollm_agent::{Cancel, HookNote, News, Show, Turn, TurnEnd};
 use ollm_app::Shared;
 use ollm_protocol::joined;
-use ollm_store::{cut, escape_for_people};
+use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Value, json};
 
 use crate::output::{Output, is_shown, screen_size};
-use crate::timeline::{DIM, PLAIN};
+use crate::timeline::{DIM, PLAIN, RED};
 use crate::wrap::Wrap;
 
 /// How a session is shown.
@@ -107,54 +107,94 @@ impl Display<'_, '_> {
     fn text(&mut self, news: &News<'_>) {
         match news {
             News::Text(text) => {
+                // A line that is not finished has no room below it.
+                self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Words, text);
                 let shown = escape_for_people(text);
                 let shown = self.wrap.as_mut().map_or_else(|| shown.to_string(), |wrap| wrap.push(&shown));
                 let _ = self.output.lock().bytes(shown.as_bytes(), b"", 0);
             }
             News::Thought(text) => {
+                self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Thoughts, text);
                 self.output.lock().explain(&format!("{DIM}{}{PLAIN}", escape_for_people(text)));
             }
-            News::Waiting { seconds } => self.tell(&format!("still waiting for the model, {seconds} s so far")),
             News::Answered { .. } => self.finish_line(),
-            News::Calling { name, args, .. } => {
-                let args = Value::from((*args).clone()).to_string();
-                self.tell(&format!("→ {name} {}", cut(&args, LONGEST)));
+            News::Calling { name, .. } => {
+                self.sentence(news);
+                self.output.lock().asker().spinner().start(&format!("tool {}", one_line(name)));
             }
-            News::Called { name, result, failed, diff, .. } => {
-                if *failed {
-                    return self.tell_trouble(news);
-                }
-                self.tell(&format!("✓ {name}: {}", cut(&gist(result), LONGEST)));
-                if let Some(diff) = diff {
-                    self.output.lock().explain(&escape_for_people(diff));
-                }
+            News::Called { .. } => {
+                self.sentence(news);
+                self.output.lock().asker().spinner().start("model");
             }
-            News::Progress { name, text } => self.tell(&format!("… {name}: {}", cut(text, LONGEST))),
-            News::Status(text) => self.tell(text),
-            News::System(text) => self.tell(&format!("a hook tells the model: {}", cut(text, LONGEST))),
-            trouble => self.tell_trouble(trouble),
+            news => self.sentence(news),
+        }
+    }
+
+    fn sentence(&mut self, news: &News<'_>) {
+        match told(news) {
+            Some(Told { text, is_failure: true }) => self.tell_failure(&text),
+            Some(Told { text, is_failure: false }) => self.tell(&text),
+            None => {}
+        }
+        if let News::Called { diff: Some(diff), failed: false, .. } = news {
+            self.output.lock().explain(&coloured(&escape_for_people(diff)));
         }
     }
 
     fn tell_trouble(&mut self, news: &News<'_>) {
-        match news {
-            News::Refused { event, tool, args, hook, reason } => {
-                let what = tool.unwrap_or(event.name());
-                let args = args
-                    .filter(|args| !args.is_empty())
-                    .map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST)));
-                self.tell(&format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default()));
-            }
-            News::Note(HookNote { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
-            News::Error(text) => self.tell_failure(text),
-            News::Called { name, result, failed: true, .. } => {
-                self.tell_failure(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
-            }
-            _ => {}
+        let is_trouble =
+            matches!(news, News::Refused { .. } | News::Note(_) | News::Error(_) | News::Called { failed: true, .. });
+        if is_trouble {
+            self.sentence(news);
         }
     }
+}
+
+/// A piece of news in one sentence.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) text: String,
+    pub(crate) is_failure: bool,
+}
+
+/// What is told of a piece of news; nothing of what the model itself says.
+pub(crate) fn told(news: &News<'_>) -> Option<Told> {
+    let text = match news {
+        News::Waiting { seconds } => format!("still waiting for the model, {seconds} s so far"),
+        News::Calling { name, args, .. } => {
+            format!("→ {name} {}", cut(&Value::from((*args).clone()).to_string(), LONGEST))
+        }
+        News::Called { name, result, failed, .. } => {
+            let mark = if *failed { "✗" } else { "✓" };
+            format!("{mark} {name}: {}", cut(&gist(result), LONGEST))
+        }
+        News::Progress { name, text } => format!("… {name}: {}", cut(text, LONGEST)),
+        News::Status(text) | News::Error(text) => (*text).to_owned(),
+        News::System(text) => format!("a hook tells the model: {}", cut(text, LONGEST)),
+        News::Refused { event, tool, args, hook, reason } => {
+            let what = tool.unwrap_or(event.name());
+            let args = args
+                .filter(|args| !args.is_empty())
+                .map(|args| format!(" {}", cut(&Value::from(args.clone()).to_string(), LONGEST)));
+            format!("hook `{hook}` refused {what}{}: {reason}", args.unwrap_or_default())
+        }
+        News::Note(HookNote { hook, text }) => format!("hook `{hook}`: {text}"),
+        _ => return None,
+    };
+    let is_failure = matches!(news, News::Error(_) | News::Called { failed: true, .. });
+    Some(Told { text, is_failure })
+}
+
+/// A difference with what goes and what comes in colours; they are dropped where nobody would see them.
+pub(crate) fn coloured(diff: &str) -> String {
+    let line = |line: &str| match line.chars().next() {
+        Some('+') => format!("\x1b[32m{line}{PLAIN}\n"),
+        Some('-') => format!("{RED}{line}{PLAIN}\n"),
+        _ => format!("{line}\n"),
+    };
+    diff.lines().map(line).collect()
 }
 
 /// A result in one line: its first one, and how it ended if it says so.

@@ -1,9 +1,12 @@
 //! What the door says when it cannot do what was asked: a kind, which is the exit code, and the way out.
 
+use std::fmt;
+
 use ollm_app::AppError;
 use ollm_catalog::SnippetError;
 use ollm_protocol::dialect::UnknownEvent;
 use ollm_protocol::{Code, CodeClass};
+use ollm_store::one_line;
 use serde_json::{Value, json};
 
 /// Exit codes, as documented.
@@ -76,6 +79,17 @@ impl Failure {
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Code::Usage, message).hint("`ollm --help` shows what there is")
+    }
+}
+
+/// The whole of it as lines, for people.
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.styled {
+            Some(styled) => formatter.write_str(styled)?,
+            None => writeln!(formatter, "{}", one_line(&self.message))?,
+        }
+        self.hints.iter().try_for_each(|hint| writeln!(formatter, "  hint: {}", one_line(hint)))
     }
 }
 

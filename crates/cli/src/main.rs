@@ -21,6 +21,7 @@ mod remedy;
 mod spinner;
 mod table;
 mod timeline;
+mod tui;
 mod wrap;
 
 use std::cell::OnceCell;
@@ -87,12 +88,12 @@ fn run(
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
-        // Whoever says nothing wants to talk, once there is something to talk with.
+        // Whoever says nothing wants the panels, once there is something to look after.
         [] if rest.is_empty() => {
             let context = context(surroundings, None, overrides)?;
             if output::is_conversation() && !command::welcome::is_first(context) {
-                let chat = arguments::parse(&["chat".into()], output)?;
-                return chat.map_or(Ok(error::OK), |chat| command::run(chat, context, output));
+                let panels = arguments::Command::Tui(arguments::agent::TuiArguments::default());
+                return command::run(panels, context, output);
             }
             command::welcome::run(context, output)
         }
@@ -126,6 +127,6 @@ fn context<'a>(
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);
     context.commands = remedy::COMMANDS;
-    context.person = person::person(&context);
+    context.person = person::person(ask::Asker::default(), &context);
     Ok(surroundings.get_or_init(|| context))
 }

@@ -1,4 +1,5 @@
-//! The only place that prints. Data goes to standard output; what a person should know goes to standard error.
+//! The only place that prints, beside the panels. Data goes to standard output; what a person should know goes to standard
+//! error. Before the panels both go to their screen.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -10,10 +11,12 @@ use ollm_store::{escape_for_json, escape_for_people, one_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 
+use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
-use crate::spinner::Spinner;
+use crate::spinner::{Spinner, WaitingSign};
 use crate::timeline::{DIM, PLAIN};
+use crate::tui::screen::Screen;
 
 const RED: &str = "\x1b[1;31m";
 
@@ -25,12 +28,14 @@ pub(crate) struct Output {
     /// What went well is told as well.
     verbose: bool,
     log: Log,
+    /// Who is asked; in front of the panels it is also who reads.
+    asker: Asker,
     /// Why a part of the answer could not be written.
     lost: Option<String>,
     /// What is printed and told is collected here, and becomes one JSON object at the end.
     collected: Option<Collected>,
     /// Shows that something goes on.
-    spinner: Option<Spinner>,
+    spinner: Option<WaitingSign>,
 }
 
 /// What a command would have printed and told.
@@ -43,7 +48,41 @@ struct Collected {
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), lost: None, collected: None, spinner: None }
+        Output::with(Asker::default())
+    }
+
+    /// For whoever is asked: lines for the terminal, or the panels.
+    pub(crate) fn with(asker: Asker) -> Output {
+        Output { silent: false, verbose: false, log: Log::default(), asker, lost: None, collected: None, spinner: None }
+    }
+
+    /// Shows on the plain terminal what works, from now on.
+    pub(crate) fn use_spinner(&mut self) -> Spinner {
+        if let Asker::Lines(spinner) = &mut self.asker {
+            *spinner = Spinner::new();
+        }
+        self.asker.spinner()
+    }
+
+    /// Who is asked.
+    pub(crate) fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
+    /// The panels, where they are read instead of the streams.
+    fn screen(&self) -> Option<&Screen> {
+        match &self.asker {
+            Asker::Lines(_) => None,
+            Asker::Dialog(screen) => Some(screen),
+        }
+    }
+
+    /// Runs something that needs the terminal for itself, such as an editor.
+    pub(crate) fn with_terminal<T>(&mut self, works: impl FnOnce() -> T) -> T {
+        match self.screen() {
+            None => works(),
+            Some(screen) => screen.suspended(works),
+        }
     }
 
     /// Keeps everything but the answer to ourselves.
@@ -88,7 +127,7 @@ impl Output {
     /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
     pub(crate) fn busy(&mut self, what: &str) {
         let is_watched = !self.silent && self.collected.is_none() && io::stderr().is_terminal();
-        self.spinner = is_watched.then(|| Spinner::start(what));
+        self.spinner = is_watched.then(|| WaitingSign::start(what));
     }
 
     /// Nothing goes on any more.
@@ -104,6 +143,10 @@ impl Output {
     /// Writes one line of data. A terminal would obey control characters in it; another program gets it byte for byte.
     pub(crate) fn line(&mut self, text: &str) -> Result<u8, Failure> {
         let text = if is_shown() { escape_for_people(text) } else { text.into() };
+        if let Some(screen) = self.screen() {
+            screen.show(&format!("{text}\n"));
+            return Ok(OK);
+        }
         self.bytes(format!("{text}\n").as_bytes(), &[], OK)
     }
 
@@ -140,7 +183,12 @@ impl Output {
             collected.output.extend(anstream::adapter::strip_str(text));
             return Ok(OK);
         }
-        written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
+        if let Some(screen) = self.screen() {
+            screen.show(text);
+            return Ok(OK);
+        }
+        let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
+        written(self.asker.spinner().hidden(shown), OK)
     }
 
     /// Writes an answer byte for byte.
@@ -149,6 +197,12 @@ impl Output {
         if let Some(collected) = &mut self.collected {
             collected.output.push_str(&String::from_utf8_lossy(stdout));
             collected.messages.extend((!stderr.is_empty()).then(|| String::from_utf8_lossy(stderr).into_owned()));
+            return Ok(code);
+        }
+        if let Some(screen) = self.screen() {
+            for part in [stdout, stderr].into_iter().filter(|part| !part.is_empty()) {
+                screen.show(&escape_for_people(&String::from_utf8_lossy(part)));
+            }
             return Ok(code);
         }
         let mut out = io::stdout().lock();
@@ -162,8 +216,10 @@ impl Output {
     }
 
     /// Whether nobody reads standard output any more.
-    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn is_unread(&self) -> bool {
+        if self.screen().is_some() {
+            return false;
+        }
         let stdout = io::stdout();
         let mut look = [PollFd::new(&stdout, PollFlags::empty())];
         rustix::event::poll(&mut look, Some(&Timespec::default())).is_ok()
@@ -198,10 +254,15 @@ impl Output {
     fn say(&mut self, text: &str) {
         self.spinner = None;
         if let Some(collected) = &mut self.collected {
-            collected.messages.push(one_line(text));
-        } else if !self.silent {
+            return collected.messages.push(one_line(text));
+        }
+        if self.silent {
+            return;
+        }
+        match self.screen() {
+            Some(screen) => screen.show(&format!("{}\n", one_line(text))),
             // There is nobody left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "ollm: {}", one_line(text));
+            None => self.asker.spinner().hidden(|| drop(writeln!(io::stderr(), "ollm: {}", one_line(text)))),
         }
     }
 
@@ -209,15 +270,20 @@ impl Output {
     pub(crate) fn explain(&mut self, text: &str) {
         self.spinner = None;
         if let Some(collected) = &mut self.collected {
-            collected.messages.push(anstream::adapter::strip_str(text).to_string().trim_end().to_owned());
-        } else if !self.silent {
-            let _ = anstream::stderr().write_all(text.as_bytes());
+            return collected.messages.push(anstream::adapter::strip_str(text).to_string().trim_end().to_owned());
+        }
+        if self.silent {
+            return;
+        }
+        match self.screen() {
+            Some(screen) => screen.show(text),
+            None => self.asker.spinner().hidden(|| drop(anstream::stderr().write_all(text.as_bytes()))),
         }
     }
 
     /// A bar on standard error.
     pub(crate) fn progress_bar(&self) -> Progress {
-        let target = if self.silent || self.collected.is_some() {
+        let target = if self.silent || self.collected.is_some() || self.screen().is_some() {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -239,10 +305,13 @@ impl Output {
                 self.log.add("error", &failure.message);
             }
             let said = failure.code.map_or_else(|| "ollm".to_owned(), |code| format!("{RED}error[{code}]{PLAIN}"));
-            let _ = writeln!(anstream::stderr(), "{said}: {}", one_line(&failure.message));
+            match self.screen() {
+                Some(_) => self.say(&failure.message),
+                None => drop(writeln!(anstream::stderr(), "{said}: {}", one_line(&failure.message))),
+            }
         }
         for hint in &failure.hints {
-            let _ = writeln!(io::stderr(), "  hint: {}", one_line(hint));
+            self.explain(&format!("  hint: {}\n", one_line(hint)));
         }
         if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
             let _ = writeln!(anstream::stderr(), "{DIM}  `ollm help {code}` explains it{PLAIN}");

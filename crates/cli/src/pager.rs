@@ -22,9 +22,19 @@ struct Screen {
     columns: usize,
 }
 
+/// How much of a text a person has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    All,
+    /// The person left the pages early.
+    Part,
+    /// Nobody wants it shown any more.
+    Over,
+}
+
 /// Shows a text to the person at the terminal. Long ones stop after each page; who leaves early is told what was not shown.
-/// False where `over` says that nobody wants it shown any more.
-pub(crate) fn page(text: &str, over: &dyn Fn() -> bool) -> bool {
+/// `over` says that nobody wants it shown any more.
+pub(crate) fn page(text: &str, over: &dyn Fn() -> bool) -> Seen {
     let screen = screen();
     let pages = pages(text, screen);
     let total: usize = pages.iter().map(|page| page.rows).sum();
@@ -39,15 +49,15 @@ pub(crate) fn page(text: &str, over: &dyn Fn() -> bool) -> bool {
         let start = if page.text.ends_with('\n') { "" } else { "\n" };
         let more = format!("{start}-- {shown} of {total} rows shown; [Enter] shows more, [q] leaves the rest unread: ");
         match prompt(&more, over) {
-            None if over() => return false,
+            None if over() => return Seen::Over,
             Some(answer) if answer.is_empty() => {}
             _ => {
                 say(&format!("-- {} of {total} rows were not shown.\n", total - shown));
-                break;
+                return Seen::Part;
             }
         }
     }
-    true
+    Seen::All
 }
 
 fn screen() -> Screen {

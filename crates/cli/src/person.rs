@@ -1,4 +1,4 @@
-//! Questions to whoever sits at the terminal.
+//! Questions of the application and of our agent to the person.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -6,39 +6,44 @@ use std::sync::Arc;
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_app::{AppContext, Person};
-use ollm_store::{cut, one_line};
+use ollm_store::{cut, escape_for_people, one_line};
+use serde_json::Value;
 
-use crate::ask::{Chosen, ask_secret, ask_unless, choose};
+use crate::ask::{Asker, Chosen};
 use crate::open;
-use crate::output::{is_terminal, say};
+use crate::output::say;
 
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
 
-/// The person at the terminal, for the questions of the application.
+/// The person, for the questions of the application.
 #[derive(Debug)]
-pub(crate) struct AtTerminal {
+struct AppPerson {
+    asker: Asker,
     /// Where a browser is looked for.
     search_path: Option<OsString>,
 }
 
-/// The person, if one sits at the terminal.
-pub(crate) fn person(context: &AppContext) -> Option<Arc<dyn Person>> {
-    is_terminal()
-        .then(|| Arc::new(AtTerminal { search_path: context.search_path().map(OsStr::to_owned) }) as Arc<dyn Person>)
+/// The person, if there is one to ask.
+pub(crate) fn person(asker: Asker, context: &AppContext) -> Option<Arc<dyn Person>> {
+    let search_path = context.search_path().map(OsStr::to_owned);
+    asker.is_there().then(|| Arc::new(AppPerson { asker, search_path }) as Arc<dyn Person>)
 }
 
-impl Person for AtTerminal {
+impl Person for AppPerson {
     fn ask(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
-        ask_unless(question, over)
+        self.asker.ask_unless(question, over)
     }
 
     fn ask_secret(&self, question: &str) -> Option<String> {
-        ask_secret(question)
+        self.asker.ask_secret(question)
     }
 
     fn say(&self, text: &str) {
-        say(text);
+        match &self.asker {
+            Asker::Lines(spinner) => spinner.hidden(|| say(text)),
+            Asker::Dialog(screen) => screen.show(text),
+        }
     }
 
     fn open_page(&self, url: &str) -> bool {
@@ -46,26 +51,32 @@ impl Person for AtTerminal {
     }
 }
 
-/// The person at the terminal, if there is one. An interruption answers every question with no.
+/// The person, if there is one to ask, about calls of tools. An interruption answers every question with no.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct CallApprover {
+    asker: Asker,
     cancel: Cancel,
 }
 
-impl Terminal {
-    pub(crate) fn new(cancel: &Cancel) -> Terminal {
-        Terminal { cancel: cancel.clone() }
+impl CallApprover {
+    pub(crate) fn new(asker: Asker, cancel: &Cancel) -> CallApprover {
+        CallApprover { asker, cancel: cancel.clone() }
     }
 
     fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)]) -> Chosen<T> {
-        choose(question, offered, &|| self.cancel.is_set())
+        self.asker.choose(question, offered, &|| self.cancel.is_set())
     }
 }
 
-impl Approve for Terminal {
+impl Approve for CallApprover {
     fn ask(&mut self, request: &Request) -> Consent {
         let mut question = format!("\n{}", one_line(&request.operation));
-        if let Some(args) = request.details.get("args") {
+        let args = request.details.get("args");
+        if let Some(diff) = &request.diff {
+            // The difference says all that the arguments do, and in which file.
+            let path = args.and_then(|args| args.get("path")).and_then(Value::as_str).unwrap_or_default();
+            let _ = write!(question, " {}\n{}", one_line(path), escape_for_people(diff.trim_end()));
+        } else if let Some(args) = args {
             let _ = write!(question, " {}", one_line(&cut(&args.to_string(), LONGEST_CALL)));
         }
         if let Some(reason) = &request.reason {

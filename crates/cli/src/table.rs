@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_narrow_screen_shows_name_and_state() {
         let text = plain(&drawn(Some(HEAD), &rows(), 20));
-        assert_eq!(text, "NAME       STATE\na-very-l…  trusted\n日本語の…  untrust…\n");
+        assert_eq!(text, "NAME       STATE\na-very-l…  trusted\n日本語の…  untrusted\n");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use agent_model::{ScriptedCall, reply_to_agent};
 pub use answer::{answer_object, hook_answer_bytes};
 pub use event::{complete_event, event, event_of, kind};
 pub use keyring::KeyringSession;
-pub use mcp::{RemoteServer, mcp_server};
+pub use mcp::{RemoteServer, bare_screen, mcp_server};
 pub use model_server::{Asked, ModelReply, ModelReplyEnd, ModelServer, answer_events};
 pub use script::Scripts;
 pub use secret_service::{Habits, Person, Prompts, SecretService};

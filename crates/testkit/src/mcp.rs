@@ -14,17 +14,28 @@ use serde_json::Value;
 #[expect(clippy::panic, reason = "no test that needs it could go on")]
 pub fn mcp_server() -> &'static Path {
     static SERVER: OnceLock<PathBuf> = OnceLock::new();
-    SERVER.get_or_init(|| build().unwrap_or_else(|why| panic!("the MCP server for tests cannot be built: {why}")))
+    SERVER.get_or_init(|| {
+        build("mcp-server").unwrap_or_else(|why| panic!("the MCP server for tests cannot be built: {why}"))
+    })
+}
+
+/// The program that only takes the terminal and draws one frame.
+///
+/// # Panics
+/// When it cannot be built: no measurement that needs it could go on.
+#[expect(clippy::panic, reason = "no measurement that needs it could go on")]
+pub fn bare_screen() -> PathBuf {
+    build("bare-screen").unwrap_or_else(|why| panic!("the bare screen cannot be built: {why}"))
 }
 
 /// Cargo makes programs of one package for the tests of that package only; for others we ask it.
-fn build() -> Result<PathBuf, String> {
+fn build(program: &str) -> Result<PathBuf, String> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // A benchmark is not to measure a server that was not made for speed.
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--offline", "--locked", "--message-format=json", "--bin", "mcp-server"])
+        .args(["build", "--quiet", "--offline", "--locked", "--message-format=json", "--bin", program])
         .args(["--profile", profile])
         .arg("--manifest-path")
         .arg(manifest)

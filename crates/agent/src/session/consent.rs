@@ -8,7 +8,7 @@ use super::Session;
 use super::emit::one_name;
 use crate::port::{Consent, Decision, Request};
 use crate::settings::Approval;
-use crate::tool::Reach;
+use crate::tool::{Reach, find};
 
 /// Why something may not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,8 +106,15 @@ impl Session<'_> {
         let standing = Standing::of(operation, &details);
         let covers = wish.is_none().then(|| standing.covers.clone());
         let details = for_people(details);
-        let request =
-            Request { operation: operation.to_owned(), details, reason: wish.map(Decision::why), standing: covers };
+        let args = details.get("args").and_then(Value::as_object);
+        let change = args.zip(find(operation)).and_then(|(args, tool)| tool.preview(args, &self.workspace));
+        let request = Request {
+            operation: operation.to_owned(),
+            diff: change.map(|change| change.diff),
+            details,
+            reason: wish.map(Decision::why),
+            standing: covers,
+        };
         let answer = self.ports.approve.ask(&request);
         // What a hook wants asked is asked each time.
         if answer == Consent::Always && wish.is_none() {

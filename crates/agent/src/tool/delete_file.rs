@@ -5,6 +5,7 @@ use ollm_protocol::tool::table::DELETE_FILE;
 use serde_json::{Map, Value};
 
 use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
+use crate::workspace::Workspace;
 
 pub(crate) struct DeleteFile;
 
@@ -20,13 +21,23 @@ impl BuiltIn for DeleteFile {
     }
 
     fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
-        let path = bench.workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
-        let name = bench.workspace.name(&path);
-        let old = bench.workspace.read(&path).map_err(|error| error.to_string())?;
-        let old = old.ok_or_else(|| format!("there is no file {name}"))?;
-        bench.workspace.remove(&path).map_err(|error| error.to_string())?;
-        let diff = diff::unified(&name, &String::from_utf8_lossy(&old), "");
-        let change = Change { kind: EventKind::FileDeleted, path, diff, content: None, size: 0 };
-        Ok(Done { change: Some(change), ..Done::text(format!("deleted {name}")) })
+        let change = change(args, bench.workspace)?;
+        bench.workspace.remove(&change.path).map_err(|error| error.to_string())?;
+        let text = format!("deleted {}", bench.workspace.name(&change.path));
+        Ok(Done { change: Some(change), ..Done::text(text) })
     }
+
+    fn preview(&self, args: &Map<String, Value>, workspace: &Workspace) -> Option<Change> {
+        change(args, workspace).ok()
+    }
+}
+
+/// What would become of the file.
+fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, String> {
+    let path = workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
+    let name = workspace.name(&path);
+    let old = workspace.read(&path).map_err(|error| error.to_string())?;
+    let old = old.ok_or_else(|| format!("there is no file {name}"))?;
+    let diff = diff::unified(&name, &String::from_utf8_lossy(&old), "");
+    Ok(Change { kind: EventKind::FileDeleted, path, diff, content: None, size: 0 })
 }

@@ -3,7 +3,8 @@
 use ollm_protocol::tool::table::EDIT_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, args, diff, needs};
+use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
+use crate::workspace::Workspace;
 
 pub(crate) struct EditFile;
 
@@ -23,17 +24,28 @@ impl BuiltIn for EditFile {
     }
 
     fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
-        let (old, new) = (args::text(args, "old")?, args::text(args, "new")?);
-        let path = bench.workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
-        let name = bench.workspace.name(&path);
-        let bytes = bench.workspace.read(&path).map_err(|error| error.to_string())?;
-        let bytes = bytes.ok_or_else(|| format!("there is no file {name}; write_file creates one"))?;
-        let before = String::from_utf8(bytes).map_err(|_| format!("{name} is no text; it is not changed"))?;
-        let after = replaced(&before, old, new).map_err(|why| format!("{why} in {name}"))?;
-        bench.workspace.write(&path, after.as_bytes()).map_err(|error| error.to_string())?;
-        let change = diff::change(&path, &name, Some(before.as_bytes()), &after);
-        Ok(Done { text: format!("edited {name}\n{}", change.diff), change: Some(change), ..Done::default() })
+        let change = change(args, bench.workspace)?;
+        let after = change.content.as_deref().unwrap_or_default();
+        bench.workspace.write(&change.path, after.as_bytes()).map_err(|error| error.to_string())?;
+        let text = format!("edited {}\n{}", bench.workspace.name(&change.path), change.diff);
+        Ok(Done { change: Some(change), ..Done::text(text) })
     }
+
+    fn preview(&self, args: &Map<String, Value>, workspace: &Workspace) -> Option<Change> {
+        change(args, workspace).ok()
+    }
+}
+
+/// What would become of the file.
+fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, String> {
+    let (old, new) = (args::text(args, "old")?, args::text(args, "new")?);
+    let path = workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
+    let name = workspace.name(&path);
+    let bytes = workspace.read(&path).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or_else(|| format!("there is no file {name}; write_file creates one"))?;
+    let before = String::from_utf8(bytes).map_err(|_| format!("{name} is no text; it is not changed"))?;
+    let after = replaced(&before, old, new).map_err(|why| format!("{why} in {name}"))?;
+    Ok(diff::change(&path, &name, Some(before.as_bytes()), &after))
 }
 
 fn replaced(text: &str, old: &str, new: &str) -> Result<String, String> {

@@ -1,10 +1,11 @@
 //! `write_file`: a file with this content, whatever was there before.
 
+use ollm_protocol::EventKind;
 use ollm_protocol::tool::table::WRITE_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, args, diff, needs};
-use crate::workspace::LARGEST;
+use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
+use crate::workspace::{LARGEST, Workspace};
 
 pub(crate) struct WriteFile;
 
@@ -20,16 +21,26 @@ impl BuiltIn for WriteFile {
     }
 
     fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
-        let content = args::text(args, "content")?;
-        if content.len() as u64 > LARGEST {
-            return Err(format!("`content` has {} bytes; at most {LARGEST} are written", content.len()));
-        }
-        let path = bench.workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
-        let name = bench.workspace.name(&path);
-        let old = bench.workspace.read(&path).map_err(|error| error.to_string())?;
-        bench.workspace.write(&path, content.as_bytes()).map_err(|error| error.to_string())?;
-        let verb = if old.is_some() { "replaced" } else { "created" };
-        let change = diff::change(&path, &name, old.as_deref(), content);
-        Ok(Done { change: Some(change), ..Done::text(format!("{verb} {name}, {} bytes", content.len())) })
+        let change = change(args, bench.workspace)?;
+        let content = change.content.as_deref().unwrap_or_default();
+        bench.workspace.write(&change.path, content.as_bytes()).map_err(|error| error.to_string())?;
+        let verb = if change.kind == EventKind::FileCreated { "created" } else { "replaced" };
+        let text = format!("{verb} {}, {} bytes", bench.workspace.name(&change.path), content.len());
+        Ok(Done { change: Some(change), ..Done::text(text) })
     }
+
+    fn preview(&self, args: &Map<String, Value>, workspace: &Workspace) -> Option<Change> {
+        change(args, workspace).ok()
+    }
+}
+
+/// What would become of the file.
+fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, String> {
+    let content = args::text(args, "content")?;
+    if content.len() as u64 > LARGEST {
+        return Err(format!("`content` has {} bytes; at most {LARGEST} are written", content.len()));
+    }
+    let path = workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
+    let old = workspace.read(&path).map_err(|error| error.to_string())?;
+    Ok(diff::change(&path, &workspace.name(&path), old.as_deref(), content))
 }

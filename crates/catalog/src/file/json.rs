@@ -184,13 +184,11 @@ fn refused(text: &str, error: &ParseError) -> Wrong {
         let rest = text.get(at..).unwrap_or_default();
         value.contains('\n').then(|| at + rest.find('\n').unwrap_or_default())
     });
-    match broken_line {
-        Some(at) => control_character(at),
-        None => {
-            let (reason, help) = reason(error.kind(), text.get(start..).unwrap_or_default());
-            Wrong { at: start, reason, help }
-        }
+    if let Some(at) = broken_line {
+        return control_character(at);
     }
+    let (reason, help) = reason(error.kind(), text.get(start..).unwrap_or_default());
+    Wrong { at: start, reason, help }
 }
 
 fn control_character(at: usize) -> Wrong {

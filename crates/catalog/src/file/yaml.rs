@@ -79,13 +79,13 @@ impl<'de> Deserialize<'de> for Tree {
     }
 }
 
-struct Any;
-
-impl Any {
-    fn plain<E>(node: Node) -> Result<Tree, E> {
-        Ok(Tree { node, inside: Vec::new() })
+impl Tree {
+    fn plain(node: Node) -> Tree {
+        Tree { node, inside: Vec::new() }
     }
 }
+
+struct Any;
 
 impl<'de> Visitor<'de> for Any {
     type Value = Tree;
@@ -95,11 +95,11 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Tree, E> {
-        Any::plain(Node::Null)
+        Ok(Tree::plain(Node::Null))
     }
 
     fn visit_none<E: Error>(self) -> Result<Tree, E> {
-        Any::plain(Node::Null)
+        Ok(Tree::plain(Node::Null))
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
@@ -107,39 +107,39 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Tree, E> {
-        Any::plain(Node::Bool(value))
+        Ok(Tree::plain(Node::Bool(value)))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Tree, E> {
-        Any::plain(Node::Whole(value.into()))
+        Ok(Tree::plain(Node::Whole(value.into())))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Tree, E> {
-        Any::plain(Node::Whole(value.into()))
+        Ok(Tree::plain(Node::Whole(value.into())))
     }
 
     fn visit_i128<E: Error>(self, value: i128) -> Result<Tree, E> {
-        Any::plain(Node::Whole(value))
+        Ok(Tree::plain(Node::Whole(value)))
     }
 
     fn visit_u128<E: Error>(self, value: u128) -> Result<Tree, E> {
-        Any::plain(Node::Whole(i128::try_from(value).unwrap_or(i128::MAX)))
+        Ok(Tree::plain(Node::Whole(i128::try_from(value).unwrap_or(i128::MAX))))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Tree, E> {
-        Any::plain(Node::Fraction(value))
+        Ok(Tree::plain(Node::Fraction(value)))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Tree, E> {
-        Any::plain(Node::Text(value.to_owned()))
+        Ok(Tree::plain(Node::Text(value.to_owned())))
     }
 
     fn visit_string<E: Error>(self, value: String) -> Result<Tree, E> {
-        Any::plain(Node::Text(value))
+        Ok(Tree::plain(Node::Text(value)))
     }
 
     fn visit_bytes<E: Error>(self, value: &[u8]) -> Result<Tree, E> {
-        Any::plain(Node::Text(String::from_utf8_lossy(value).into_owned()))
+        Ok(Tree::plain(Node::Text(String::from_utf8_lossy(value).into_owned())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {

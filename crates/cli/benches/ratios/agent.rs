@@ -263,7 +263,7 @@ fn read_bare(url: &str) -> Instant {
 fn read_by_curl(url: &str) -> Instant {
     let mut command = Command::new("curl");
     command.args(["-sN", "-d", "{}", &format!("{url}/chat/completions")]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("`curl` is needed");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
     output.read_exact(&mut [0; 5]).unwrap();
     let now = Instant::now();

@@ -24,6 +24,7 @@ mod mcp;
 mod measure;
 mod planning;
 mod traces;
+mod tui;
 
 use lab::Lab;
 
@@ -41,6 +42,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("box", |lab| measure::table(boxes::boxes(lab))),
     ("extensions", extensions::measure),
     ("mcp", mcp::mcp),
+    ("tui", tui::tui),
 ];
 
 fn main() {

@@ -24,12 +24,17 @@ pub(crate) fn table(mut cases: Vec<Case>) {
         }
     }
     for (case, ratios) in cases.iter().zip(&mut ratios) {
-        ratios.sort_by(f64::total_cmp);
-        let median = ratios[ratios.len() / 2];
-        let mark = if median <= case.target { " " } else { "!" };
-        let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
-        println!("{:<56} {median:>7.2} {:>7.2} {mark} {low:.2} to {high:.2}", case.name, case.target);
+        row(case.name, case.target, ratios);
     }
+}
+
+/// One row of a table, from the ratios of all rounds.
+pub(crate) fn row(name: &str, target: f64, ratios: &mut [f64]) {
+    ratios.sort_by(f64::total_cmp);
+    let median = ratios[ratios.len() / 2];
+    let mark = if median <= target { " " } else { "!" };
+    let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
+    println!("{name:<56} {median:>7.2} {target:>7.2} {mark} {low:.2} to {high:.2}");
 }
 
 /// Case and floor alternate, so that a disturbance hits both.

@@ -17,6 +17,9 @@ Exit codes: 0 done, 1 ended by a bound, an answer that is not whole, or an expec
 pub(super) const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists
 the commands. Models and keys are found as by `ollm run`.";
 
+pub(super) const TUI_HELP: &str =
+    "`?` lists the keys. `NO_COLOR=1` draws without colours. `ollm chat` is the same conversation line by line.";
+
 /// Who says nothing is asked.
 const USUAL_APPROVAL: &str = "ask";
 
@@ -32,6 +35,15 @@ pub(crate) struct TaskArguments {
     /// Print everything that happens, one JSON object per line
     #[arg(long, conflicts_with = "json")]
     pub(crate) stream_json: bool,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct TuiArguments {
+    /// The panel to begin with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) panel: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +67,19 @@ pub(crate) struct AgentArguments {
     /// Go on with the latest conversation of this folder
     #[arg(long = "continue")]
     pub(crate) continue_last: bool,
+}
+
+impl Default for AgentArguments {
+    fn default() -> AgentArguments {
+        AgentArguments {
+            model: None,
+            approval: USUAL_APPROVAL.to_owned(),
+            allow: Vec::new(),
+            record: None,
+            resume: None,
+            continue_last: false,
+        }
+    }
 }
 
 impl AgentArguments {
@@ -114,8 +139,8 @@ pub(crate) enum SessionCommand {
     },
     /// Go on with a conversation on the terminal, as `ollm chat --resume` does
     Resume {
-        /// Its id, or the beginning of it
-        id: String,
+        /// Its id, or the beginning of it; without it, you pick one
+        id: Option<String>,
         #[command(flatten)]
         agent: AgentArguments,
     },

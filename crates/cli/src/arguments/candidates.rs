@@ -15,7 +15,7 @@ use ollm_protocol::dialect::AGENTS;
 
 /// What an argument names.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+pub(crate) enum NameSource {
     Agents,
     Events,
     Extensions,
@@ -26,23 +26,23 @@ enum Source {
 }
 
 /// The command, the names that its arguments have in it and its own commands, and what they name. The first row that fits counts.
-const ROWS: &[(&str, &[&str], Source)] = &[
-    ("connect", &["agent"], Source::Agents),
-    ("disconnect", &["agent"], Source::Agents),
-    ("import", &["agent"], Source::Agents),
-    ("config", &["key"], Source::Keys),
-    ("emit", &["name"], Source::Events),
-    ("explain", &["what"], Source::Events),
-    ("ext", &["name", "names"], Source::Extensions),
-    ("hook", &["event"], Source::Events),
-    ("hook", &["id", "ids"], Source::Hooks),
-    ("mcp", &["name", "names", "server"], Source::Servers),
-    ("run", &["resume"], Source::Sessions),
-    ("chat", &["resume"], Source::Sessions),
-    ("session", &["id"], Source::Sessions),
-    ("trace", &["event"], Source::Events),
-    ("trace", &["hook"], Source::Hooks),
-    ("trace", &["session"], Source::Sessions),
+const ROWS: &[(&str, &[&str], NameSource)] = &[
+    ("connect", &["agent"], NameSource::Agents),
+    ("disconnect", &["agent"], NameSource::Agents),
+    ("import", &["agent"], NameSource::Agents),
+    ("config", &["key"], NameSource::Keys),
+    ("emit", &["name"], NameSource::Events),
+    ("explain", &["what"], NameSource::Events),
+    ("ext", &["name", "names"], NameSource::Extensions),
+    ("hook", &["event"], NameSource::Events),
+    ("hook", &["id", "ids"], NameSource::Hooks),
+    ("mcp", &["name", "names", "server"], NameSource::Servers),
+    ("run", &["resume"], NameSource::Sessions),
+    ("chat", &["resume"], NameSource::Sessions),
+    ("session", &["id"], NameSource::Sessions),
+    ("trace", &["event"], NameSource::Events),
+    ("trace", &["hook"], NameSource::Hooks),
+    ("trace", &["session"], NameSource::Sessions),
 ];
 
 /// Commands whose name is that of something new.
@@ -58,12 +58,13 @@ pub(super) fn added(mut line: Command, context: &Arc<AppContext>) -> Command {
 
 fn with_rows(command: Command, group: &str, context: &Arc<AppContext>) -> Command {
     let rows = |arg: &Arg| {
-        let fits = |(name, ids, _): &&(&str, &[&str], Source)| *name == group && ids.contains(&arg.get_id().as_str());
+        let fits =
+            |(name, ids, _): &&(&str, &[&str], NameSource)| *name == group && ids.contains(&arg.get_id().as_str());
         ROWS.iter().find(fits).map(|(_, _, source)| *source)
     };
     let is_new = NEW.contains(&command.get_name());
     let command =
-        command.mut_args(|arg| match rows(&arg).filter(|source| !is_new || matches!(source, Source::Events)) {
+        command.mut_args(|arg| match rows(&arg).filter(|source| !is_new || matches!(source, NameSource::Events)) {
             Some(source) => {
                 let context = Arc::clone(context);
                 arg.add(ArgValueCandidates::new(move || candidates(source, &context)))
@@ -74,28 +75,34 @@ fn with_rows(command: Command, group: &str, context: &Arc<AppContext>) -> Comman
     below.into_iter().fold(command, |command, name| command.mut_subcommand(name, |one| with_rows(one, group, context)))
 }
 
-fn candidates(source: Source, context: &AppContext) -> Vec<CompletionCandidate> {
+/// The names alone.
+pub(crate) fn names(source: NameSource, context: &AppContext) -> Vec<String> {
+    let found = candidates(source, context).into_iter();
+    found.filter_map(|one| one.get_value().to_str().map(str::to_owned)).collect()
+}
+
+fn candidates(source: NameSource, context: &AppContext) -> Vec<CompletionCandidate> {
     let named = |name: &str, help: &str| CompletionCandidate::new(name).help(Some(help.to_owned().into()));
     match source {
-        Source::Agents => AGENTS.iter().map(|agent| named(agent.name, agent.title)).collect(),
-        Source::Events => EventKind::all().map(|kind| CompletionCandidate::new(kind.name())).collect(),
-        Source::Keys => KEYS.iter().map(|key| CompletionCandidate::new(key.path)).collect(),
-        Source::Hooks => {
+        NameSource::Agents => AGENTS.iter().map(|agent| named(agent.name, agent.title)).collect(),
+        NameSource::Events => EventKind::all().map(|kind| CompletionCandidate::new(kind.name())).collect(),
+        NameSource::Keys => KEYS.iter().map(|key| CompletionCandidate::new(key.path)).collect(),
+        NameSource::Hooks => {
             let Ok(app) = App::load(context) else { return Vec::new() };
             let id =
                 |hook: &ollm_protocol::Hook| named(hook.id(), hook.spec.description.as_deref().unwrap_or_default());
             app.engine.registry.all().iter().flat_map(|(_, hooks)| hooks).map(|hook| id(hook)).collect()
         }
-        Source::Extensions => {
+        NameSource::Extensions => {
             let Ok(app) = App::load(context) else { return Vec::new() };
             let extensions = app.extensions.iter();
             extensions.map(|one| named(&one.name, &one.manifest.description)).collect()
         }
-        Source::Servers => {
+        NameSource::Servers => {
             let Ok(servers) = Servers::load(context) else { return Vec::new() };
             servers.all.iter().map(|server| CompletionCandidate::new(&server.spec.name)).collect()
         }
-        Source::Sessions => {
+        NameSource::Sessions => {
             let (listed, _) = ollm_agent::list(&sessions(context)).unwrap_or_default();
             listed.iter().map(|one| named(&one.header.id, one.first.as_deref().unwrap_or_default())).collect()
         }

@@ -10,7 +10,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("See what happened, and why", &["explain", "trace", "replay"]),
     ("Hooks elsewhere", &["disconnect", "import", "git-hook", "watch", "emit", "box"]),
     ("Extensions, servers and settings", &["ext", "skill", "mcp", "config", "trust"]),
-    ("Work with a model", &["run", "chat", "model", "session"]),
+    ("Work with a model", &["tui", "chat", "run", "model", "session"]),
     ("For your shell and your tools", &["help", "completions", "schema", "man"]),
 ];
 

@@ -1,89 +1,113 @@
-//! `ollm chat`: a conversation on the terminal, line by line.
+//! `ollm chat`: a conversation with a model. Where lines come from and how it is shown is the business of a [`ChatFront`]: the
+//! plain terminal's here, the panel's in `tui/chat`.
 
 use std::cell::RefCell;
 
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
-use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
+use ollm_app::session::{self, HookContext, Resume, SessionKind, SessionOptions, SessionSetup};
 use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
 
 use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
-use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, OK};
-use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::Output;
-use crate::person::Terminal;
+use crate::person::CallApprover;
 
+pub(crate) mod complete;
 mod files;
+pub(crate) mod front;
 mod reader;
-mod slash;
+mod recap;
+pub(crate) mod slash;
 
 use files::ChatFiles;
+use front::{ChatFront, ChatStatus, Input, LineFront};
 use ollm_protocol::Code;
-use reader::{Input, Reader};
+pub(crate) use recap::{last_words, pick_session};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Chat, Some(Box::new(HookApprover::new(context, &cancel))))?;
-    context.tell_notices(output);
-    app.tell_problems(output);
-    tell_undeclared(context, output);
-    let host = SessionSetup::gather(&arguments.options(SessionKind::Chat)?, &app, &cancel)?;
-    for note in &host.notes {
-        output.tell(note);
-    }
-    let stop = Stop::listen_for(&cancel);
-    let _quiet = QuietTerminal::new();
-    let app = RefCell::new(app);
-    let code = talk(host, &app, context, output);
-    let app = app.into_inner();
-    app.close(output);
+    let mut front = LineFront::new(context, &cancel, output.use_spinner());
+    let code = converse(arguments.options(SessionKind::Chat)?, context, &cancel, &mut front, output);
     // A person who leaves is done; a signal that ended us says so to whoever sent it.
-    if cancel.is_final() && code.is_ok() { Ok(stop.code()) } else { code }
+    if cancel.is_final() && code.is_ok() { Ok(front.stop_code()) } else { code }
 }
 
-fn talk(host: SessionSetup, app: &RefCell<App>, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
-    let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
-    // What changes while the session begins counts as well.
-    let lookout = ReloadWatcher::new(&app.borrow(), context);
-    let (model, state) = (host.model(), host.shell_box.name());
-    output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
-    let shared = Shared::new(output);
-    let display = Display::new(&shared, Style::Text, &cancel);
-    let desk = HookContext { app, notices: &shared };
-    let files = ChatFiles::new(&cancel);
-    let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), files.listener()) {
-        Ok(session) => session,
-        Err(StartError::Refused(_)) => return Ok(BLOCKED),
-        Err(StartError::Interrupted) => return Ok(INTERRUPTED),
-        Err(error) => return Err(Failure::new(Code::Environment, error.to_string())),
-    };
-    let _control = Control::open(app.borrow().mcp_tools.as_ref(), &id, context).map_err(|why| shared.lock().tell(&why));
-    let mut reader = Reader::new(context, &cancel)?;
-    let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout, files };
-    chat.files.has_changes(app, &shared);
+/// How a conversation ends.
+enum ChatEnd {
+    Code(u8),
+    /// Another one begins: a new one, or an earlier one that goes on.
+    Anew(Option<Resume>),
+}
+
+/// Talks until the person leaves: one conversation after the other.
+pub(crate) fn converse(
+    mut options: SessionOptions,
+    context: &AppContext,
+    cancel: &Cancel,
+    front: &mut dyn ChatFront,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     loop {
-        if chat.files.is_open() {
-            reader.share();
+        let approver = HookApprover::new(context, output.asker().clone(), cancel);
+        let app = session::load(context, SessionKind::Chat, Some(Box::new(approver)))?;
+        context.tell_notices(output);
+        app.tell_problems(output);
+        tell_undeclared(context, output);
+        let host = SessionSetup::gather(&options, &app, cancel)?;
+        for note in &host.notes {
+            output.tell(note);
         }
-        let input = reader.next(&mut || chat.files.has_changes(app, &shared));
-        let line = match input {
-            Input::Text(line) => line,
-            Input::Other => String::new(),
-            Input::End => break,
-        };
-        cancel.rearm();
-        chat.catch_up();
-        let more = chat.take(line.trim())?;
-        chat.lookout.rest();
-        if !more || cancel.is_final() {
-            break;
+        front.prepare();
+        let app = RefCell::new(app);
+        let ended = talk(host, &app, &mut options, front, output);
+        app.into_inner().close(output);
+        match ended? {
+            ChatEnd::Code(code) => return Ok(code),
+            ChatEnd::Anew(resume) => options.resume = resume,
         }
     }
+}
+
+fn talk(
+    host: SessionSetup,
+    app: &RefCell<App>,
+    options: &mut SessionOptions,
+    front: &mut dyn ChatFront,
+    output: &mut Output,
+) -> Result<ChatEnd, Failure> {
+    let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
+    let context = app.borrow().context().clone();
+    // What changes while the session begins counts as well.
+    let lookout = ReloadWatcher::new(&app.borrow(), &context);
+    let (model, state) = (host.model(), host.shell_box.name());
+    output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
+    let approve = Box::new(CallApprover::new(output.asker().clone(), &cancel));
+    let shared = Shared::new(output);
+    let show = front.show(&shared, &cancel);
+    front.listen(&app.borrow().engine.bus);
+    let desk = HookContext { app, notices: &shared };
+    let files = ChatFiles::new(&cancel);
+    let session = match host.start(desk, approve, show, files.listener()) {
+        Ok(session) => session,
+        Err(StartError::Refused(_)) => return Ok(ChatEnd::Code(BLOCKED)),
+        Err(StartError::Interrupted) => return Ok(ChatEnd::Code(INTERRUPTED)),
+        Err(error) => return Err(Failure::new(Code::Environment, error.to_string())),
+    };
+    let _control =
+        Control::open(app.borrow().mcp_tools.as_ref(), &id, &context).map_err(|why| shared.lock().tell(&why));
+    front.begin()?;
+    if options.resume.is_some() {
+        front.recap(session.messages(), &shared);
+    }
+    let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout, files, options };
+    chat.files.has_changes(app, &shared);
+    front.status(&chat.status());
+    front.work(false);
+    let end = chat.listen(front);
     chat.session.end();
-    reader.leave();
-    Ok(OK)
+    end
 }
 
 struct Chat<'a, 'o> {
@@ -94,16 +118,73 @@ struct Chat<'a, 'o> {
     id: String,
     lookout: ReloadWatcher,
     files: ChatFiles,
+    /// What the next conversation begins with.
+    options: &'a mut SessionOptions,
+}
+
+/// What comes after an input.
+enum After {
+    More,
+    Leave,
+    Anew(Option<Resume>),
 }
 
 impl Chat<'_, '_> {
+    /// Takes inputs until one of them ends the conversation.
+    fn listen(&mut self, front: &mut dyn ChatFront) -> Result<ChatEnd, Failure> {
+        let app = self.desk.app;
+        loop {
+            if self.files.is_open() {
+                front.share();
+            }
+            let input = front.next(&mut || self.files.has_changes(app, self.output));
+            let line = match input {
+                Input::Text(line) => line,
+                Input::Other => String::new(),
+                Input::End => return Ok(ChatEnd::Code(OK)),
+            };
+            self.cancel.rearm();
+            front.work(true);
+            self.catch_up(front);
+            let after = self.take(line.trim());
+            self.catch_up_after(front);
+            front.work(false);
+            match after? {
+                After::Anew(resume) => return Ok(ChatEnd::Anew(resume)),
+                After::Leave => return Ok(ChatEnd::Code(OK)),
+                After::More if self.cancel.is_final() => return Ok(ChatEnd::Code(OK)),
+                After::More => {}
+            }
+        }
+    }
+
     /// Takes in what has changed since the last turn, and tells hooks of files.
-    fn catch_up(&mut self) {
-        if let Some(news) = self.lookout.begin(self.desk.app) {
-            self.output.lock().tell(&news);
+    fn catch_up(&mut self, front: &mut dyn ChatFront) {
+        if self.reload() {
+            front.listen(&self.desk.app.borrow().engine.bus);
         }
         if self.files.has_changes(self.desk.app, self.output) {
             self.files.tell(&mut self.session);
+        }
+    }
+
+    fn catch_up_after(&mut self, front: &mut dyn ChatFront) {
+        self.lookout.rest();
+        front.status(&self.status());
+    }
+
+    /// Reads what has changed; whether anything has.
+    fn reload(&mut self) -> bool {
+        let news = self.lookout.begin(self.desk.app);
+        news.as_ref().inspect(|news| self.output.lock().tell(news)).is_some()
+    }
+
+    fn status(&self) -> ChatStatus {
+        ChatStatus {
+            session: self.id.clone(),
+            model: self.session.model().to_owned(),
+            approval: self.session.approval().name(),
+            messages: self.session.messages().len(),
         }
     }
 }

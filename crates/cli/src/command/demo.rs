@@ -12,11 +12,12 @@ use ollm_app::{App, AppContext};
 use ollm_protocol::Code;
 use serde_json::json;
 
+use crate::ask::Asker;
 use crate::display::{response, turn_json};
 use crate::error::{Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
-use crate::person::Terminal;
+use crate::person::CallApprover;
 
 pub(crate) mod server;
 mod stage;
@@ -49,7 +50,7 @@ fn show(host: SessionSetup, app: &RefCell<App>, stop: &Stop, story: &Story<'_>) 
     }
     let desk = HookContext { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
-    let session = host.start(desk, Box::new(Terminal::new(stop.cancel())), Box::new(story), hear);
+    let session = host.start(desk, Box::new(CallApprover::new(Asker::default(), stop.cancel())), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Code::DemoFailed, format!("the demo does not start: {error}")))?;
     if let Some(mcp_tools) = &app.borrow().mcp_tools {

@@ -28,6 +28,7 @@ pub(crate) use host::misused;
 pub(crate) use list::overview;
 pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};
+pub(crate) use show::{State as HookState, states as hook_states, text as hook_text};
 pub(crate) use test::{cases as run_cases, cases_text, stamps};
 
 /// The event that stands on the command line.

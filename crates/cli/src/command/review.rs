@@ -8,10 +8,9 @@ use ollm_protocol::Code;
 use ollm_store::{Digest, escape_for_people};
 use ollm_trust::{ApproveError, ChangeError, Proposal, Review, SignError};
 
-use crate::ask::{Chosen, YES, choose};
+use crate::ask::{Chosen, YES};
 use crate::error::Failure;
-use crate::output::{Output, is_terminal};
-use crate::pager::page;
+use crate::output::Output;
 use crate::remedy::COMMANDS;
 
 /// The whole screen as text.
@@ -47,14 +46,14 @@ pub(crate) fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
 }
 
-/// Shows a text, page by page where it is long and somebody reads along.
-pub(crate) fn show(text: &str, output: &mut Output) {
+/// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.
+pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> Chosen<T> {
     let text = escape_for_people(text);
-    if is_terminal() {
-        page(&text, &|| false);
-    } else {
-        output.explain(&text);
+    if output.asker().is_there() {
+        return output.asker().choose(&format!("{text}\n{question}"), offered, &|| false);
     }
+    output.explain(&text);
+    Chosen::Nobody
 }
 
 /// Holds something to the digest that a script names.
@@ -66,9 +65,15 @@ pub(crate) fn check_digest(what: &str, now: &Digest, named: &str, hint: String) 
     Err(Failure::new(Code::DigestMismatch, message).hint(hint))
 }
 
-/// Asks whether something is approved, after it was shown. Where nobody can be asked, hints say how a script approves.
-pub(crate) fn ask_yes<const N: usize>(what: &str, question: &str, hints: [String; N]) -> Result<(), Failure> {
-    match choose(question, YES, &|| false) {
+/// Shows something and asks whether it is approved. Where nobody can be asked, hints say how a script approves.
+pub(crate) fn ask_yes<const N: usize>(
+    screen: &str,
+    what: &str,
+    question: &str,
+    hints: [String; N],
+    output: &mut Output,
+) -> Result<(), Failure> {
+    match ask(screen, question, YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
         Chosen::Nobody => {

@@ -16,7 +16,7 @@ use crate::display::{Display, Style, response, turn_json};
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::interrupt::{QuietTerminal, Stop};
 use crate::output::{Output, print_json};
-use crate::person::Terminal;
+use crate::person::CallApprover;
 
 /// A turn ended at a bound, or not as a replay expected.
 const FINDING: u8 = 1;
@@ -28,7 +28,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let (prompt, piped) = task(arguments, output)?;
     let cancel = Cancel::default();
-    let app = session::load(context, SessionKind::Prompt, Some(Box::new(HookApprover::new(context, &cancel))))?;
+    let app = session::load(
+        context,
+        SessionKind::Prompt,
+        Some(Box::new(HookApprover::new(context, output.asker().clone(), &cancel))),
+    )?;
     context.tell_notices(output);
     app.tell_problems(output);
     tell_undeclared(context, output);
@@ -52,9 +56,10 @@ fn work(
     if style == Style::Lines {
         tell_executions(&app.engine.bus);
     }
+    let approve = Box::new(CallApprover::new(output.asker().clone(), stop.cancel()));
     let shared = Shared::new(output);
     let mut ports = PromptPorts::default();
-    ports.approve = Box::new(Terminal::new(stop.cancel()));
+    ports.approve = approve;
     ports.show = Box::new(Display::new(&shared, style, stop.cancel()));
     ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {

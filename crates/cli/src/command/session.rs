@@ -18,9 +18,21 @@ pub(super) fn run(command: SessionCommand, context: &AppContext, output: &mut Ou
         SessionCommand::List { json } => list(json, context, output),
         SessionCommand::Show { id, json } => show(&id, json, context, output),
         SessionCommand::Resume { id, agent } => {
+            let id = match id {
+                Some(id) => id,
+                None => match super::chat::pick_session(output.asker(), context)? {
+                    Some(id) => id,
+                    None => return Err(no_choice()),
+                },
+            };
             super::chat::run(&AgentArguments { resume: Some(id), ..agent }, context, output)
         }
     }
+}
+
+fn no_choice() -> Failure {
+    Failure::new(Code::Declined, "no conversation was chosen")
+        .hint("`ollm session list` lists them, `ollm session resume ID` goes on")
 }
 
 fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
-use crate::ask::ask;
+use crate::ask::Asker;
 use crate::command::ext::word;
 use crate::error::Failure;
 use crate::output::{Output, shown};
@@ -97,7 +97,7 @@ fn run(arguments: SkillArguments, app: &App, context: &AppContext, output: &mut 
     } else {
         readable(&arguments.name, app, context, output)?
     };
-    let prompt = fill(&skill, given(&arguments.set, &skill)?, |name| format!("--set {name}=…"))?;
+    let prompt = fill(&skill, given(&arguments.set, &skill)?, output.asker(), |name| format!("--set {name}=…"))?;
     if arguments.hand_over {
         let SkillArguments { agent, json, stream_json, .. } = arguments;
         return super::run::run(&TaskArguments { prompt: Some(prompt), agent, json, stream_json }, context, output);
@@ -125,18 +125,19 @@ pub(super) fn ordered(order: &str, app: &App, output: &mut Output) -> Result<Str
             None => set.push(word.to_owned()),
         }
     }
-    fill(&skill, given(&set, &skill)?, |name| format!("{name}=…"))
+    fill(&skill, given(&set, &skill)?, output.asker(), |name| format!("{name}=…"))
 }
 
 /// The prompt with everything filled in; what has no value is asked for where somebody can be asked.
 fn fill(
     skill: &Skill,
     mut values: BTreeMap<String, String>,
+    asker: &Asker,
     way_out: impl Fn(&str) -> String,
 ) -> Result<String, Failure> {
     for name in skill.placeholders() {
         if !values.contains_key(name)
-            && let Some(answer) = ask(&format!("{}: ", one_line(name)))
+            && let Some(answer) = asker.ask(&format!("{}: ", one_line(name)))
         {
             values.insert(name.to_owned(), answer);
         }

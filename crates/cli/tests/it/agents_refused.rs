@@ -57,7 +57,7 @@ const FREE: &[&str] = &[
     "mcp resources", "mcp restart", "mcp start", "mcp status", "mcp stop", "mcp tools", "model list", "model pull",
     "model show", "replay", "run", "schema",
     "session list", "session resume", "session show", "skill list", "skill run", "skill show", "trace export",
-    "trace follow", "trace last", "trace list", "trace show", "trace stats", "trust status", "watch",
+    "trace follow", "trace last", "trace list", "trace show", "trace stats", "trust status", "tui", "watch",
 ];
 
 /// Every command in the reference that has none below it.

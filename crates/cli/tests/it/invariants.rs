@@ -171,7 +171,8 @@ fn invariant_5_only_output_prints_and_only_the_door_reads_the_environment() {
     assert_eq!(offenders(&library_sources(), &printing, |_| false), Vec::<String>::new());
     assert_eq!(offenders(&library_sources(), &environment, |_| false), Vec::<String>::new());
     let door = sources("crates/cli/src");
-    assert_eq!(offenders(&door, &printing, |name| name.ends_with("/output.rs")), Vec::<String>::new());
+    let prints = |name: &str| name.ends_with("/output.rs") || name.ends_with("/tui/terminal.rs");
+    assert_eq!(offenders(&door, &printing, prints), Vec::<String>::new());
     assert_eq!(offenders(&door, &environment, |name| name.ends_with("/main.rs")), Vec::<String>::new());
 }
 

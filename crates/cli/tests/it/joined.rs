@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::{ModelReply, ModelServer, answer_events, mcp_server};
 
+use crate::lab::pty::LARGE;
 use crate::lab::{Lab, Ran, eventually, finish, outcome, start};
 use crate::terminal::on_a_terminal;
 
@@ -269,12 +270,14 @@ fn a_chat_shows_servers_hooks_and_tools_and_stops_and_starts_servers() {
 }
 
 #[test]
-fn plain_ollm_on_a_terminal_is_the_chat_and_a_welcome_elsewhere() {
+fn plain_ollm_on_a_terminal_is_the_panels_and_a_welcome_elsewhere() {
     let lab = Lab::new().set("OLLM_MODEL", "replay:../talk.jsonl");
     talk(&lab, &[]);
-    let ran = on_a_terminal(&lab, "/quit\\r", &[]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("talk.jsonl; the box is "), "{ran:?}");
+    let mut panels = lab.pty(LARGE, &[]);
+    panels.sees("talk.jsonl; the box is ");
+    panels.types("/quit\r");
+    let ran = panels.ends();
+    assert!(ran.code == 0 && ran.has_restored(), "{ran:?}");
     let ran = lab.run(&[]);
     assert!(ran.code == 0 && ran.stdout.contains("Three ways to begin"), "{ran:?}");
     let lab = Lab::new();

@@ -15,6 +15,8 @@ use regex_lite::Regex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub(crate) mod pty;
+
 /// The program under test.
 pub(crate) const OLLM: &str = env!("CARGO_BIN_EXE_ollm");
 

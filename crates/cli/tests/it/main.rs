@@ -71,5 +71,6 @@ mod trace;
 mod transcripts;
 mod trust;
 mod trying;
+mod tui;
 mod watch;
 mod written_forms;

@@ -3,45 +3,24 @@
 use std::fs;
 use std::process::Command;
 
+use crate::lab::pty::{Pty, WHOLE, keys, typed};
 use crate::lab::{Lab, OLLM, Ran, finish, python, shell_event};
 
 const ID: &str = "workspace:guest.json:before_tool:guest";
 
-/// Runs a command on a terminal of its own, answers its question, and prints what was on the screen.
-const DRIVER: &str = r#"
-import fcntl, os, pty, signal, struct, sys, termios
-signal.alarm(120)
-answer, program = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
-pid, terminal = pty.fork()
-if pid == 0:
-    # Large enough for every question: pages are the business of other tests.
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 500, 200, 0, 0))
-    os.execv(program[0], program)
-screen, answered = b"", False
-while True:
-    try:
-        chunk = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not chunk:
-        break
-    screen += chunk
-    if not answered and (b"[N]o: " in screen or b"[y/N] " in screen or b"Ctrl-D leaves" in screen):
-        os.write(terminal, answer)
-        answered = True
-sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
+/// Runs a command on a terminal of its own, and answers its first question.
 pub(crate) fn on_a_terminal(lab: &Lab, answer: &str, arguments: &[&str]) -> Ran {
     driven(lab.program(python().to_str().unwrap()), answer, arguments)
 }
 
 /// The same with a Python that has been given its surroundings.
-pub(crate) fn driven(mut python: Command, answer: &str, arguments: &[&str]) -> Ran {
-    python.args(["-c", DRIVER, answer, OLLM]).args(arguments).env("TERM", "xterm-256color");
-    finish(python, b"")
+pub(crate) fn driven(python: Command, answer: &str, arguments: &[&str]) -> Ran {
+    let command: Vec<&str> = std::iter::once(OLLM).chain(arguments.iter().copied()).collect();
+    let mut pty = Pty::start(python, WHOLE, &command);
+    if pty.comes(&["[N]o: ", "[y/N] ", "Ctrl-D leaves"]).is_some() {
+        pty.types(&keys(answer));
+    }
+    pty.ends()
 }
 
 fn lab(script: &str) -> Lab {
@@ -252,7 +231,8 @@ fn a_tool_call_waits_for_the_persons_answer() {
         let lab = Lab::new();
         let ran = on_a_terminal(&lab, answer, &task(&lab));
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(ran.stdout.contains("write_file {\"path\":\"canary\""), "the call is shown: {}", ran.stdout);
+        let (question, _) = ran.stdout.split_once("May it run?").unwrap();
+        assert!(question.contains("write_file canary") && question.contains("\n+x"), "the change is shown: {question}");
         assert_eq!(lab.project.join("canary").exists(), written, "{answer}");
     }
 }
@@ -268,52 +248,6 @@ fn an_untrusted_hook_is_asked_about_when_it_is_about_to_run() {
         assert!(ran.stdout.contains("touch ../ran"), "the script is shown: {}", ran.stdout);
         assert_eq!(lab.root.join("ran").exists(), runs, "{answer}: {ran:?}");
     }
-}
-
-/// Types each text once the screen shows what comes before it. Some texts are none: the terminal is closed, the program told
-/// to end, or a command run elsewhere.
-pub(crate) const TYPIST: &str = r#"
-import fcntl, os, pty, signal, struct, subprocess, sys, termios
-signal.alarm(120)
-steps, program = [step for step in sys.argv[1].split("|") if step], sys.argv[2:]
-steps = [tuple(part.encode().decode("unicode_escape").encode() for part in step.split("=>")) for step in steps]
-pid, terminal = pty.fork()
-if pid == 0:
-    # Large enough for every question: pages are the business of other tests.
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 500, 200, 0, 0))
-    os.execv(program[0], program)
-screen, fresh = b"", b""
-while True:
-    try:
-        chunk = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not chunk:
-        break
-    screen += chunk
-    fresh += chunk
-    while steps and steps[0][0] in fresh:
-        before, typed = steps.pop(0)
-        fresh = fresh.split(before, 1)[1]
-        if typed == b"<hang up>":
-            os.close(terminal)
-            steps = []
-        elif typed == b"<terminate>":
-            os.kill(pid, signal.SIGTERM)
-        elif typed.startswith(b"<run> "):
-            subprocess.run(["sh", "-c", typed[6:]], check=True, stdout=subprocess.DEVNULL)
-        else:
-            os.write(terminal, typed)
-sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
-/// Runs a command on a terminal of its own and types; each step is what to wait for, `=>`, and what to type then.
-pub(crate) fn typed(lab: &Lab, steps: &[&str], arguments: &[&str]) -> Ran {
-    let mut command: Command = lab.program(python().to_str().unwrap());
-    command.args(["-c", TYPIST, &steps.join("|"), OLLM]).args(arguments).env("TERM", "xterm-256color");
-    finish(command, b"")
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl<'a> Scene<'_, 'a> {
 
 /// The files that a program is told to write.
 fn outputs(fields: &[Field], feed: &Feed) -> Vec<(Field, Written)> {
-    let fed = match feed {
+    let input = match feed {
         Feed::Text(Some(text)) => Written::Text(Arc::clone(text)),
         _ => Written::Unknown,
     };
@@ -89,7 +89,7 @@ fn outputs(fields: &[Field], feed: &Feed) -> Vec<(Field, Written)> {
             found.push((Field::literal(name), Written::Unknown));
         }
         if let Some(file) = field.text.strip_prefix("of=") {
-            found.push((Field::literal(file), fed.clone()));
+            found.push((Field::literal(file), input.clone()));
         }
         for option in OUTPUTS {
             match field.text.strip_prefix(option) {
@@ -125,11 +125,11 @@ impl Walker {
         let Some((to, from)) = files.split_last() else { return Vec::new() };
         let mut copies = Vec::new();
         for file in from {
-            let fed = || match feed {
+            let input = || match feed {
                 Feed::Text(Some(text)) if file.text == "/dev/stdin" => Some(Written::Text(Arc::clone(text))),
                 _ => None,
             };
-            let Some(text) = self.written_file(file).or_else(fed) else { continue };
+            let Some(text) = self.written_file(file).or_else(input) else { continue };
             let name = file.text.rsplit('/').next().unwrap_or_default();
             let inside = Field::literal(format!("{}/{name}", to.text.trim_end_matches('/')));
             copies.extend([((*to).clone(), text.clone()), (inside, text)]);

@@ -17,9 +17,16 @@ use ollm_app::AppContext;
 use ollm_protocol::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
-use rustyline::{Config, DefaultEditor};
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use super::complete::complete;
+use super::front::Input;
 use crate::error::Failure;
 use crate::output::say;
 
@@ -39,17 +46,6 @@ const SHARED: u8 = 1;
 /// Something has come up.
 const WANTED: u8 = 2;
 
-/// What came while we waited.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input {
-    /// What the person wrote; it may have several lines.
-    Text(String),
-    /// Something else came up, and the terminal is free.
-    Other,
-    /// The end.
-    End,
-}
-
 /// Reads what the person writes.
 pub(super) struct Reader {
     wishes: Sender<()>,
@@ -67,8 +63,10 @@ impl Reader {
     pub(super) fn new(context: &AppContext, cancel: &Cancel) -> Result<Reader, Failure> {
         let unread =
             |error: ReadlineError| Failure::new(Code::Environment, format!("the terminal cannot be read: {error}"));
-        let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true).build();
-        let mut editor = DefaultEditor::with_config(config).map_err(unread)?;
+        let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true);
+        let config = config.completion_type(CompletionType::List).build();
+        let mut editor: ChatEditor = Editor::with_config(config).map_err(unread)?;
+        editor.set_helper(Some(Completing { context: context.clone() }));
         let history = context.places.home.join("state/chat-history");
         // There may be none yet.
         let _ = editor.load_history(&history);
@@ -124,9 +122,33 @@ impl Reader {
     }
 }
 
+type ChatEditor = Editor<Completing, FileHistory>;
+
+/// What Tab offers.
+struct Completing {
+    context: AppContext,
+}
+
+impl Completer for Completing {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let found = complete(line.get(..at).unwrap_or_default(), &self.context);
+        Ok(found.map_or((at, Vec::new()), |found| (found.start, found.candidates)))
+    }
+}
+
+impl Helper for Completing {}
+impl Highlighter for Completing {}
+impl Validator for Completing {}
+
+impl Hinter for Completing {
+    type Hint = String;
+}
+
 /// The thread's side.
 struct EditorThread {
-    editor: DefaultEditor,
+    editor: ChatEditor,
     history: PathBuf,
     cancel: Cancel,
     between: Arc<AtomicU8>,

@@ -3,40 +3,81 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use ollm_agent::Approval;
 use ollm_app::model::{self, ModelConfig};
 use ollm_app::servers::McpTools;
+use ollm_app::session::{Resume, no_transcript, sessions};
+use ollm_protocol::nearest;
 use ollm_store::{escape_for_people, one_line};
 use serde_json::Value;
 
 use super::super::hook::overview;
 use super::super::skill;
-use super::Chat;
+use super::{After, Chat, pick_session};
 use crate::arguments;
 use crate::error::{Failure, OK};
 use crate::table::{columns, table};
 
-/// What the commands are for.
-const HELP: &str = "\
-/hooks                       the hooks there are, and whether they may run
-/hooks show|enable|disable|trust|untrust ID
-/mcp                         the MCP servers, and how they are
-/mcp NAME                    the tools of one of them
-/mcp start|stop|restart NAME
-/mcp login|logout|trust|untrust|logs NAME
-/ext                         the extensions, and whether they are on
-/ext NAME                    what one of them is and brings
-/ext enable|disable|trust NAME
-/ext reload                  read everything anew (changed files are noticed before each turn)
-/skill                       the skills of the extensions that are on
-/skill NAME [KEY=VALUE …]    say what a skill says
-/tools                       the tools the model has
-/model [NAME]                the model, or another one
-/compress                    make this conversation shorter, with a summary by the model
-/session                     this conversation
-/trigger NAME [JSON]         tell the hooks of user_triggered
-/emit NAME [JSON]            tell the hooks of an event of your own
-/help                        this list
-/quit                        leave (as Ctrl-D does)";
+/// What a name in a command names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    None,
+    Approvals,
+    Extensions,
+    Hooks,
+    Models,
+    Servers,
+    Sessions,
+}
+
+/// One way to use a command. In capitals stand names, in brackets what may be left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlashCommand {
+    pub(crate) usage: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) names: Names,
+}
+
+const fn row(usage: &'static str, help: &'static str, names: Names) -> SlashCommand {
+    SlashCommand { usage, help, names }
+}
+
+/// The commands: what `/help` lists, what Tab offers, and what a misspelt one is compared with.
+pub(crate) const COMMANDS: &[SlashCommand] = &[
+    row("/hooks", "the hooks there are, and whether they may run", Names::None),
+    row("/hooks show|enable|disable|trust|untrust ID", "what `ollm hook` does with one of them", Names::Hooks),
+    row("/mcp", "the MCP servers, and how they are", Names::None),
+    row("/mcp NAME", "the tools of one of them", Names::Servers),
+    row("/mcp start|stop|restart NAME", "", Names::Servers),
+    row("/mcp login|logout|trust|untrust|logs NAME", "", Names::Servers),
+    row("/ext", "the extensions, and whether they are on", Names::None),
+    row("/ext NAME", "what one of them is and brings", Names::Extensions),
+    row("/ext enable|disable|trust NAME", "", Names::Extensions),
+    row("/ext reload", "read everything anew (changed files are noticed before each turn)", Names::None),
+    row("/skill", "the skills of the extensions that are on", Names::None),
+    row("/skill NAME [KEY=VALUE …]", "say what a skill says", Names::None),
+    row("/tools", "the tools the model has", Names::None),
+    row("/model [NAME]", "the model, or another one", Names::Models),
+    row("/approval [MODE]", "when you are asked before a tool runs: ask, auto or yolo", Names::Approvals),
+    row("/compress", "make this conversation shorter, with a summary by the model", Names::None),
+    row("/clear", "end this conversation and begin a new one", Names::None),
+    row("/resume [ID]", "go on with an earlier conversation", Names::Sessions),
+    row("/session", "this conversation", Names::None),
+    row("/trigger NAME [JSON]", "tell the hooks of user_triggered", Names::None),
+    row("/emit NAME [JSON]", "tell the hooks of an event of your own", Names::None),
+    row("/help", "this list", Names::None),
+    row("/quit", "leave (as Ctrl-D does)", Names::None),
+];
+
+/// The list of commands, for people.
+fn help() -> String {
+    COMMANDS.iter().map(|row| format!("{:<29}{}", row.usage, row.help).trim_end().to_owned() + "\n").collect()
+}
+
+/// The words that commands begin with.
+fn first_words() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().filter_map(|row| row.usage.split_whitespace().next())
+}
 
 /// What can be done with one server.
 const MCP_WORDS: [&str; 8] = ["start", "stop", "restart", "login", "logout", "trust", "untrust", "logs"];
@@ -45,32 +86,72 @@ const MCP_WORDS: [&str; 8] = ["start", "stop", "restart", "login", "logout", "tr
 const GIST: usize = 80;
 
 impl Chat<'_, '_> {
-    /// Takes one input; says whether more is wanted.
-    pub(super) fn take(&mut self, line: &str) -> Result<bool, Failure> {
+    /// Takes one input; says what comes after it.
+    pub(super) fn take(&mut self, line: &str) -> Result<After, Failure> {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {
             ("", _) => {}
-            ("/quit" | "/exit", "") => return Ok(false),
-            ("/help", "") => self.tell(HELP)?,
+            ("/quit" | "/exit", "") => return Ok(After::Leave),
+            ("/clear", "") => return Ok(After::Anew(None)),
+            ("/resume", id) => return self.resume(id),
+            ("/help", "") => self.tell(&help())?,
             ("/tools", "") => self.tell(&self.tools(""))?,
             ("/hooks", rest) => self.hooks(rest)?,
             ("/mcp", rest) => self.mcp(rest)?,
             ("/ext", rest) => self.ext(rest)?,
             ("/skill" | "/skills", rest) => self.skill(rest)?,
             ("/model", name) => self.model(name)?,
+            ("/approval", mode) => self.approval(mode)?,
             ("/trigger" | "/emit", rest) => self.send(word, rest)?,
-            ("/quit" | "/exit" | "/help" | "/tools" | "/session" | "/compress", rest) if !rest.is_empty() => {
+            ("/quit" | "/exit" | "/clear" | "/help" | "/tools" | "/session" | "/compress", rest)
+                if !rest.is_empty() =>
+            {
                 self.tell(&format!("{word} takes no further words; `{rest}` was not understood"))?;
             }
             ("/compress", _) => self.compress()?,
             ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
-                self.tell(&format!("there is no command {word}\n{HELP}"))?;
+                self.tell(&unknown(word))?;
             }
             _ => self.say(line),
         }
-        Ok(true)
+        Ok(After::More)
+    }
+
+    /// Goes on with an earlier conversation: the named one, or one that the person picks.
+    fn resume(&mut self, id: &str) -> Result<After, Failure> {
+        let picked = if id.is_empty() {
+            let asker = self.output.lock().asker().clone();
+            pick_session(&asker, &self.lookout.context())
+        } else {
+            let loaded = ollm_agent::load(&sessions(&self.lookout.context()), id);
+            let found = loaded.map_err(|error| no_transcript(&error, &self.lookout.context()).into());
+            found.map(|saved| Some(saved.header.id))
+        };
+        match picked {
+            Ok(Some(id)) if id == self.id => self.tell("that is this conversation").map(|()| After::More),
+            Ok(Some(id)) => Ok(After::Anew(Some(Resume::Id(id)))),
+            Ok(None) => Ok(After::More),
+            Err(failure) => {
+                self.output.lock().failure(&failure);
+                Ok(After::More)
+            }
+        }
+    }
+
+    /// When the person is asked before a tool runs.
+    fn approval(&mut self, mode: &str) -> Result<(), Failure> {
+        let found = Approval::ALL.iter().find(|(name, _)| *name == mode);
+        match found {
+            Some((_, approval)) => {
+                self.session.set_approval(*approval);
+                self.options.approval = *approval;
+            }
+            None if mode.is_empty() => {}
+            None => return self.tell(&format!("there is no approval mode `{mode}`; write ask, auto or yolo")),
+        }
+        self.tell(self.session.approval().name())
     }
 
     /// Says something to the model, which then has the tools of the servers that could be started.
@@ -141,7 +222,7 @@ impl Chat<'_, '_> {
                 output.failure(&failure);
             }
         }
-        self.catch_up();
+        self.reload();
     }
 
     fn mcp_tools(&self) -> Option<Arc<McpTools>> {
@@ -242,11 +323,20 @@ impl Chat<'_, '_> {
                         questions.set_model(name);
                     }
                     self.session.set_model(model);
+                    self.options.model = Some(name.to_owned());
                 }
                 Err(failure) => return self.tell(&failure.message),
             }
         }
         self.tell(self.session.model())
+    }
+}
+
+/// That there is no such command, and which may have been meant.
+fn unknown(word: &str) -> String {
+    match nearest(word, first_words()) {
+        Some(meant) => format!("there is no command {word}; did you mean {meant}? /help lists them all"),
+        None => format!("there is no command {word}\n{}", help()),
     }
 }
 

@@ -7,7 +7,7 @@ use ollm_app::{AppContext, refuse_agents};
 use ollm_catalog::Config;
 use ollm_protocol::Code;
 
-use crate::ask::ask_secret;
+use crate::ask::Asker;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -23,7 +23,7 @@ pub(super) fn set(
 ) -> Result<u8, Failure> {
     refuse_agents(context, "change the key of a model")?;
     let url = key::server(config, context)?;
-    let place = key::keep(&url, &given(typed, &url)?, context)?;
+    let place = key::keep(&url, &given(typed, &url, output.asker())?, context)?;
     output.tell(&format!("the key for {url} is set{place}"));
     Ok(OK)
 }
@@ -37,7 +37,7 @@ pub(super) fn unset(config: &Config, context: &AppContext, output: &mut Output) 
     Ok(OK)
 }
 
-fn given(typed: Option<&str>, url: &str) -> Result<String, Failure> {
+fn given(typed: Option<&str>, url: &str, asker: &Asker) -> Result<String, Failure> {
     let key = match typed {
         Some("-") => {
             let mut key = String::new();
@@ -46,7 +46,7 @@ fn given(typed: Option<&str>, url: &str) -> Result<String, Failure> {
             key
         }
         Some(key) => key.to_owned(),
-        None => ask_secret(&format!("The key for {url}: ")).ok_or_else(|| {
+        None => asker.ask_secret(&format!("The key for {url}: ")).ok_or_else(|| {
             Failure::usage("there is no terminal to ask for the key on")
                 .hint(format!("`ollm config set {} -` reads it from standard input", key::SETTING))
         })?,

@@ -9,7 +9,7 @@ use ollm_app::dev::DevSession;
 use ollm_protocol::Code;
 use ollm_store::one_line;
 
-use crate::ask::{Chosen, YES, choose};
+use crate::ask::{Chosen, YES};
 use crate::command::hook::{cases_text, stamps};
 use crate::error::Failure;
 use crate::interrupt::Stop;
@@ -26,7 +26,7 @@ pub(super) fn run(folder: &Path, context: &AppContext, output: &mut Output) -> R
     let session = DevSession::open(folder, context)?;
     let root = one_line(&session.root.display().to_string());
     let question = format!("Run the hooks in {root} as they are, and as they change, until you end this?");
-    match choose(&question, YES, &|| false) {
+    match output.asker().choose(&question, YES, &|| false) {
         Chosen::One(()) => {}
         Chosen::No => return Err(Failure::new(Code::Declined, "nothing ran, because you did not say yes")),
         Chosen::Nobody => {

@@ -15,10 +15,10 @@ use super::consent::{additions, brings, title};
 use super::trust::{ask_person, by_digest, propose, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
-use crate::ask::{Chosen, YES, choose};
-use crate::command::review::{Uncovered, row, show};
+use crate::ask::{Chosen, YES};
+use crate::command::review::{Uncovered, ask, row};
 use crate::error::{Failure, OK};
-use crate::output::{Output, is_terminal};
+use crate::output::Output;
 
 /// Nothing larger is part of an extension.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -69,7 +69,7 @@ pub(super) fn settle(
     let plan = plan(&staged, app);
     let mut entry = told(&staged, &plan);
     if acceptance.dry_run {
-        show(&screen(&plan), output);
+        output.explain(&escape_for_people(&screen(&plan)));
         output.tell(&format!("nothing was changed: `{}` would be installed", staged.extension.name));
         return Ok(entry);
     }
@@ -101,23 +101,24 @@ pub(super) fn settle(
     Ok(entry)
 }
 
-/// Has a person accept the plan.
+/// Has a person accept the plan. `--yes` accepts it for scripts, and approves nothing.
 fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
     let name = &staged.extension.name;
-    show(&screen(plan), output);
-    let question = match &staged.replaces {
-        Some(_) => format!("\nPut this in the place of the installed `{name}`?"),
-        None => format!("\nInstall `{name}`?"),
-    };
-    ask_to_go_on(&question, &format!("`{name}` was not installed"), acceptance)
-}
-
-/// Goes on only if a person says yes. `--yes` says it for scripts, and approves nothing.
-pub(super) fn ask_to_go_on(question: &str, otherwise: &str, acceptance: Acceptance) -> Result<(), Failure> {
+    let screen = screen(plan);
     if acceptance.yes {
+        output.explain(&escape_for_people(&screen));
         return Ok(());
     }
-    match choose(question, YES, &|| false) {
+    let question = match &staged.replaces {
+        Some(_) => format!("Put this in the place of the installed `{name}`?"),
+        None => format!("Install `{name}`?"),
+    };
+    go_on(ask(&screen, &question, YES, output), &format!("`{name}` was not installed"))
+}
+
+/// Goes on only if a person said yes.
+pub(super) fn go_on(chosen: Chosen<()>, otherwise: &str) -> Result<(), Failure> {
+    match chosen {
         Chosen::One(()) => Ok(()),
         Chosen::No => Err(Failure::new(Code::NotConfirmed, format!("{otherwise}, because you did not say yes"))),
         Chosen::Nobody => {
@@ -141,7 +142,7 @@ fn approve(
         return Ok(());
     }
     let waits = format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(name, &digest));
-    let may_ask = is_terminal() && !acceptance.yes;
+    let may_ask = output.asker().is_there() && !acceptance.yes;
     // Where only a person approves, no configuration does so in their place.
     let is_vouched = verified.is_some() && refuse_approval("extensions", Some("verified"), app.context()).is_ok();
     if !is_vouched && !may_ask {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::named;
 use crate::arguments::ext::SetArguments;
-use crate::ask::ask_secret;
+use crate::ask::Asker;
 use crate::command::config::refused;
 use crate::error::{Failure, OK};
 use crate::output::Output;
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut O
         let (key, typed) =
             assignment.split_once('=').map_or((assignment.as_str(), None), |(key, value)| (key, Some(value)));
         let spec = declared(extension, key)?;
-        let value = given(spec, typed)?;
+        let value = given(spec, typed, output.asker())?;
         read(spec, &value)?;
         changes.push((spec, Some(value)));
     }
@@ -82,7 +82,7 @@ fn declared<'a>(extension: &'a Extension, key: &str) -> Result<&'a SettingSpec, 
 }
 
 /// The value as typed, from standard input, or from the person.
-fn given(spec: &SettingSpec, typed: Option<&str>) -> Result<String, Failure> {
+fn given(spec: &SettingSpec, typed: Option<&str>, asker: &Asker) -> Result<String, Failure> {
     match typed {
         Some("-") => {
             let mut value = String::new();
@@ -95,7 +95,7 @@ fn given(spec: &SettingSpec, typed: Option<&str>) -> Result<String, Failure> {
             Ok(value.trim_end_matches(['\r', '\n']).to_owned())
         }
         Some(value) => Ok(value.to_owned()),
-        None => ask_secret(&format!("{} ({}): ", spec.name, spec.description)).ok_or_else(|| {
+        None => asker.ask_secret(&format!("{} ({}): ", spec.name, spec.description)).ok_or_else(|| {
             Failure::usage(format!("`{}` has no value, and there is no terminal to ask on", spec.name))
                 .hint(format!("write {0}=VALUE, or {0}=- to read it from standard input", spec.name))
         }),

@@ -12,7 +12,7 @@ use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
 use crate::command::review::Uncovered;
 use crate::error::{FINDING, Failure, OK};
-use crate::output::{Output, is_terminal};
+use crate::output::Output;
 
 pub(super) fn enable(names: &[String], context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "switch extensions on or off")?;
@@ -38,13 +38,13 @@ fn switch_on(
 ) -> Result<Option<String>, Failure> {
     let whole = propose(extension, app)?;
     let waits = !is_approved(extension, &whole.identity.digest, Uncovered::Refused, app);
-    if waits && is_terminal() {
+    if waits && output.asker().is_there() {
         // Who says no does not want it on either.
         ask_person(extension, &whole, app, output)?;
         record(extension, &whole, Uncovered::Refused, app, output)?;
     }
     set(extension, true, context)?;
-    Ok((waits && !is_terminal()).then(|| by_digest(&extension.name, &whole.identity.digest)))
+    Ok((waits && !output.asker().is_there()).then(|| by_digest(&extension.name, &whole.identity.digest)))
 }
 
 /// Says which are on now, and of those that are not what is missing.

@@ -96,11 +96,11 @@ pub(super) fn ask_person(
     app: &App,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    review::show(&screen(extension, whole, app), output);
     let name = &extension.name;
-    let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes?");
+    let question = format!("Let the extension `{name}` run from now on, as long as nothing of it changes?");
     let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.identity.digest));
-    review::ask_yes(&format!("extension `{name}`"), &question, [by_script])
+    let screen = screen(extension, whole, app);
+    review::ask_yes(&screen, &format!("extension `{name}`"), &question, [by_script], output)
 }
 
 fn screen(extension: &Extension, whole: &Proposal, app: &App) -> String {

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::list::strays;
 use super::{named, revoke, scope};
-use crate::ask::{Chosen, YES, choose, confirm};
+use crate::ask::{Chosen, YES};
 use crate::error::Failure;
 use crate::output::Output;
 
@@ -31,10 +31,10 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     let folder = removable(extension, &app)?;
     let question = format!("Remove {} with everything in it?", folder.display());
     if !yes {
-        confirm(&question, name)?;
+        output.asker().confirm(&question, name)?;
     }
     let secrets = kept_secrets(extension);
-    let drops_secrets = yes || secrets.is_empty() || wants_secrets_gone(&secrets, extension);
+    let drops_secrets = yes || secrets.is_empty() || wants_secrets_gone(&secrets, extension, output);
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;
     forget(extension, drops_secrets, context)?;
@@ -57,9 +57,9 @@ fn kept_secrets(extension: &Extension) -> Vec<String> {
 }
 
 /// Whether a person wants the secrets gone as well.
-fn wants_secrets_gone(secrets: &[String], extension: &Extension) -> bool {
+fn wants_secrets_gone(secrets: &[String], extension: &Extension, output: &Output) -> bool {
     let question = format!("Remove the secrets of {} too ({})?", extension.name, secrets.join(", "));
-    matches!(choose(&question, YES, &|| false), Chosen::One(()))
+    matches!(output.asker().choose(&question, YES, &|| false), Chosen::One(()))
 }
 
 /// Takes its settings out of the user's configuration.

@@ -9,10 +9,11 @@ use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::consent::additions;
-use super::install::{ask_to_go_on, fetch, reach, settle, version};
+use super::install::{fetch, go_on, reach, settle, version};
 use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
+use crate::ask::YES;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
@@ -86,7 +87,10 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
             return Ok(json!({"name": name, "version": before.version, "changed": false}));
         }
         let question = format!("Put {name} {} in the place of {}?", before.version, now.manifest.version);
-        ask_to_go_on(&question, &format!("{name} stays as it is"), acceptance)?;
+        if !acceptance.yes {
+            let chosen = output.asker().choose(&question, YES, &|| false);
+            go_on(chosen, &format!("{name} stays as it is"))?;
+        }
     }
     let Installed { version, .. } = roll_back(name, context)?;
     output.line(&one_line(&format!("{name} {version} is installed again")))?;

@@ -126,7 +126,8 @@ fn by_hand(hook: &Hook, known: &[Problem], context: &AppContext, output: &mut Ou
     };
     let before = std::fs::read(&origin.file)
         .map_err(|error| Failure::new(Code::Unreadable, format!("{place} cannot be read: {error}")))?;
-    if !open::editor(&editor, context.search_path(), &origin.file, origin.line) {
+    let opened = output.with_terminal(|| open::editor(&editor, context.search_path(), &origin.file, origin.line));
+    if !opened {
         return Err(Failure::new(Code::MissingProgram, format!("`{editor}` did not end well; the hook is in {place}")));
     }
     let problems = news(&origin.file, known, context)?;

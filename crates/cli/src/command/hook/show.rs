@@ -18,15 +18,15 @@ use crate::output::{Output, shown};
 
 /// Whether a hook may run, and what its approval is bound to.
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) trust: &'static str,
-    pub(super) digest: Option<String>,
+pub(crate) struct State {
+    pub(crate) trust: &'static str,
+    pub(crate) digest: Option<String>,
     /// What an approval of its whole group is bound to.
-    pub(super) group_digest: Option<String>,
+    pub(crate) group_digest: Option<String>,
     /// Why it is off, where that is not its declaration's own word.
-    pub(super) off: Option<String>,
+    pub(crate) off: Option<String>,
     /// Why it cannot be started at all.
-    pub(super) unready: Option<String>,
+    pub(crate) unready: Option<String>,
 }
 
 impl State {
@@ -41,7 +41,7 @@ impl State {
 }
 
 /// The states of all hooks, with the common digests of their groups.
-pub(super) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)> {
+pub(crate) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)> {
     let mut rows: Vec<(Arc<Hook>, State)> =
         hooks.into_iter().map(|hook| (Arc::clone(&hook), state(&hook, app))).collect();
     let mut groups: Vec<String> = rows.iter().filter_map(|(hook, _)| hook.spec.group.clone()).collect();
@@ -157,7 +157,7 @@ fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
 }
 
 /// Everything about a hook, for people.
-pub(super) fn text(hook: &Hook, state: &State) -> String {
+pub(crate) fn text(hook: &Hook, state: &State) -> String {
     let mut rows = hook.rows();
     if let (Some(row), Some(off)) = (rows.iter_mut().find(|(name, _)| *name == "enabled"), &state.off) {
         row.1.clone_from(off);

@@ -9,7 +9,7 @@ use ollm_shell::shell_word;
 use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
 
 use crate::arguments::hook::TrustArguments;
-use crate::ask::{Chosen, YES, choose};
+use crate::ask::{Chosen, YES};
 use crate::command::ext;
 use crate::command::review::{self, Uncovered};
 use crate::command::trust::tell_floor;
@@ -162,9 +162,8 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
 
 /// Shows all of them, and asks once.
 fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
-    review::show(&screens(hooks, proposals, app), output);
-    let question = format!("\nLet these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
-    match choose(&question, YES, &|| false) {
+    let question = format!("Let these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
+    match review::ask(&screens(hooks, proposals, app), &question, YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No => Err(Failure::new(Code::Declined, "nothing was approved")),
         Chosen::Nobody => Err(nobody("the hooks were not approved", "ID")
@@ -215,14 +214,16 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output: &mut Output) -> Result<Term, Failure> {
-    review::show(&screen(hook, proposal, app), output);
-    let question = "\nMay this hook run, as long as nothing of it changes?";
+    let mut text = screen(hook, proposal, app);
+    let question = "May this hook run, as long as nothing of it changes?";
     let mut offered = Vec::new();
     let covered = proposal.uncovered().is_empty() || way.uncovered == Uncovered::Accepted;
     if covered {
         offered.push(("[a]lways", Term::Always));
     } else {
-        output.tell("it cannot be approved for good, because of what is uncovered; `--uncovered` does so all the same");
+        text.push_str(
+            "\nIt cannot be approved for good, because of what is uncovered; `--uncovered` does so all the same.\n",
+        );
     }
     if app.engine.trust.key().is_none() {
         // What is used up changes the list, and a signed one changes only by a person.
@@ -232,7 +233,7 @@ fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output:
         let parts = ApproveError::Uncovered(proposal.uncovered().to_vec());
         return Err(review::unapproved(&format!("hook `{}`", hook.id()), parts));
     }
-    match choose(question, &offered, &|| false) {
+    match review::ask(&text, question, &offered, output) {
         Chosen::One(term) => Ok(term),
         Chosen::No => Err(Failure::new(Code::Declined, format!("hook `{}` was not approved", hook.id()))),
         Chosen::Nobody => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),

@@ -12,10 +12,10 @@ use ollm_store::Redactor;
 use serde_json::{Value, json};
 
 use crate::arguments::mcp::LoginArguments;
-use crate::ask::typed;
+use crate::ask::{Asker, typed};
 use crate::error::{Failure, Kind, OK};
 use crate::open;
-use crate::output::{Output, is_terminal};
+use crate::output::Output;
 
 /// How long a person may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -43,7 +43,8 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let began = Instant::now();
     let login = Login::begin(&wanted, &file(context), patience).map_err(failed)?;
     show(&login, arguments, context, output);
-    let pasted = || if is_terminal() { typed() } else { None };
+    let asker = output.asker().clone();
+    let pasted = || if matches!(asker, Asker::Lines(_)) && asker.is_there() { typed() } else { None };
     let left = patience.saturating_sub(began.elapsed());
     let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(failed)?;
     told(known, &grant, arguments.json, output)
@@ -104,14 +105,14 @@ fn address(spec: ServerSpec) -> Result<String, Failure> {
 fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output: &mut Output) {
     let page = login.page();
     output.tell(&format!("server `{}` lets {} say who you are", arguments.name, login.issuer()));
-    let opened = !arguments.no_browser && is_terminal() && open::browser(&page.url, context.search_path());
+    let opened = !arguments.no_browser && output.asker().is_there() && open::browser(&page.url, context.search_path());
     output.tell(&if opened {
         format!("a browser opens this page of {}; if none does, open it yourself:", page.host)
     } else {
         format!("open this page of {}:", page.host)
     });
     output.explain(&format!("{}\n", page.url));
-    if is_terminal() {
+    if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
         output.tell("if the browser cannot come back here, paste the address it was sent to; Ctrl-C gives up");
     }
 }

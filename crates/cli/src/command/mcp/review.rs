@@ -71,10 +71,9 @@ fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<
 
 /// Shows everything that waits, and asks. Without a terminal nobody approves anything.
 fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
-    review::show(&screen(name, waiting), output);
-    let question = format!("\nOffer {} to models, as long as nothing of it changes?", counted(waiting));
+    let question = format!("Offer {} to models, as long as nothing of it changes?", counted(waiting));
     let by_script = "a script may approve by naming the digest that `--json` prints: `--digest sha256:…`".to_owned();
-    review::ask_yes(&counted(waiting), &question, [by_script])
+    review::ask_yes(&screen(name, waiting), &counted(waiting), &question, [by_script], output)
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {

@@ -106,12 +106,11 @@ fn ask_person(
 ) -> Result<(), Failure> {
     let name = &known.spec.name;
     let screen = review::text(&servers.trust.review(&*known.spec, proposal));
-    review::show(&screen, output);
-    let question = "\nMay this server be started, as long as nothing of it changes?";
+    let question = "May this server be started, as long as nothing of it changes?";
     let by_script = format!("`ollm mcp trust {} --digest sha256:…`", shell_word(name));
     let hints = [
         format!("a script may approve by naming the digest: {by_script}"),
         "`ollm mcp list --json` prints the digest, after you reviewed the declaration".to_owned(),
     ];
-    review::ask_yes(&format!("server `{name}`"), question, hints)
+    review::ask_yes(&screen, &format!("server `{name}`"), question, hints, output)
 }

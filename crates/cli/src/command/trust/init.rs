@@ -9,16 +9,16 @@ use ollm_trust::{ApprovalKey, Approvals, Trust};
 use serde_json::json;
 
 use super::{config, floor_line};
-use crate::ask::{Chosen, YES, ask_secret, choose};
+use crate::ask::{Asker, Chosen, YES};
 use crate::command::config::refused;
-use crate::command::review::{nobody_to_ask, show, unchanged};
+use crate::command::review::{ask, nobody_to_ask, unchanged};
 use crate::error::{Failure, OK};
-use crate::output::{Output, is_terminal};
+use crate::output::Output;
 
 pub(super) fn run(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "make or use the key for approvals")?;
     context.need_home()?;
-    if !is_terminal() {
+    if !output.asker().is_there() {
         return Err(nobody_to_ask("no key was made").hint("run it yourself, in a terminal"));
     }
     let config = config(context, output)?;
@@ -30,7 +30,7 @@ pub(super) fn run(context: &AppContext, output: &mut Output) -> Result<u8, Failu
     }
     let approvals = found.clone().lasting();
     approve_all(&approvals, found.list().len() - approvals.list().len(), output)?;
-    let key = key(demanded.as_ref(), context)?;
+    let key = key(demanded.as_ref(), context, output.asker())?;
     let line = key.public()?;
     let trust = sign(key, &line, demanded.clone(), &approvals, &config, context)?;
     if demanded.is_none() {
@@ -62,8 +62,7 @@ fn approve_all(approvals: &Approvals, limited: usize, output: &mut Output) -> Re
     if limited > 0 {
         let _ = writeln!(text, "{limited} more do not last, cannot be signed, and go.");
     }
-    show(&text, output);
-    match choose("Sign them?", YES, &|| false) {
+    match ask(&text, "Sign them?", YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No | Chosen::Nobody => {
             let hint = "`ollm hook untrust ID` withdraws one of them, `ollm hook untrust --all` all of them";
@@ -77,7 +76,7 @@ fn counted(approvals: usize) -> (String, &'static str) {
 }
 
 /// The key that is there, or a new one.
-fn key(demanded: Option<&ApprovalKey>, context: &AppContext) -> Result<UnlockedKey, Failure> {
+fn key(demanded: Option<&ApprovalKey>, context: &AppContext, asker: &Asker) -> Result<UnlockedKey, Failure> {
     let file = context.secret_key();
     if file.symlink_metadata().is_ok() {
         return Ok(UnlockedKey::ask(context)?);
@@ -88,8 +87,8 @@ fn key(demanded: Option<&ApprovalKey>, context: &AppContext) -> Result<UnlockedK
             .hint("put that key back, or remove `hooks.approvalKey` from where it is set"));
     }
     let gone = || nobody_to_ask("no key was made");
-    let first = ask_secret("A passphrase for your approvals, of at least 8 characters: ").ok_or_else(gone)?;
-    let second = ask_secret("The same once more: ").ok_or_else(gone)?;
+    let first = asker.ask_secret("A passphrase for your approvals, of at least 8 characters: ").ok_or_else(gone)?;
+    let second = asker.ask_secret("The same once more: ").ok_or_else(gone)?;
     if first != second {
         return Err(Failure::new(Code::InvalidValue, "those are two different passphrases; no key was made"));
     }

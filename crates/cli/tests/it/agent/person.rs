@@ -1,18 +1,13 @@
 //! The person at the terminal: what is asked, what is shown, and what Ctrl-C and a closed terminal do.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use super::{call, expecting, lab, run, saved, talk, task, text};
-use crate::lab::{FOREVER, Lab, OLLM, Ran, finish, python};
-use crate::terminal::TYPIST;
+use crate::lab::{FOREVER, Lab, Ran, finish};
 
 /// Runs `ollm` on a terminal on which a person types each text once what comes before it is seen.
 fn typed(lab: &Lab, steps: &str, arguments: &[&str]) -> Ran {
-    let mut command: Command = lab.program(python().to_str().unwrap());
-    command.args(["-c", TYPIST, steps, OLLM]).args(arguments).env("TERM", "xterm-256color");
-    finish(command, b"")
+    crate::lab::pty::typed(lab, &steps.split('|').collect::<Vec<_>>(), arguments)
 }
 
 #[test]

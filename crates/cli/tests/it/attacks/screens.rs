@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::agent::{call, task, text};
-use crate::lab::{Lab, OLLM, Ran, finish, python, shell_event};
+use crate::lab::pty::{Pty, Size, keys};
+use crate::lab::{Lab, OLLM, Ran, python, shell_event};
 use crate::terminal::on_a_terminal;
 
 const ID: &str = "workspace:guest.json:before_tool:guest";
@@ -63,44 +64,6 @@ fn s14_lines_on_a_terminal_show_names_of_files_escaped() {
     assert!(!ran.stdout.chars().any(is_obeyed), "{ran:?}");
 }
 
-/// A terminal of its own with a person who types ahead, turns pages, does something while the question waits, and answers.
-const PERSON: &str = r#"
-import fcntl, os, pty, signal, struct, subprocess, sys, termios
-signal.alarm(120)
-ahead, turn, meanwhile, answer, rows, columns = sys.argv[1:7]
-ahead, turn, answer = (text.encode().decode("unicode_escape").encode() for text in (ahead, turn, answer))
-program = sys.argv[7:]
-ready, go = os.pipe()
-pid, terminal = pty.fork()
-if pid == 0:
-    os.read(ready, 1)
-    os.execv(program[0], program)
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", int(rows), int(columns), 0, 0))
-os.write(terminal, ahead)
-os.write(go, b"x")
-screen, pages, questions = b"", 0, 0
-asking = (b"[N]o: ", b"[y/N] ", b"cancels: ")
-while True:
-    try:
-        chunk = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not chunk:
-        break
-    screen += chunk
-    while screen.count(b"leaves the rest unread: ") > pages:
-        os.write(terminal, turn)
-        pages += 1
-    while sum(screen.count(prompt) for prompt in asking) > questions:
-        questions += 1
-        if meanwhile:
-            subprocess.run(["sh", "-c", meanwhile], check=True)
-        os.write(terminal, answer)
-sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
 /// What a person does at a terminal.
 struct Typing<'a> {
     /// Typed before anything is on the screen.
@@ -118,11 +81,21 @@ const TYPING: Typing<'_> = Typing { ahead: "", turn: "\\n", meanwhile: "", answe
 
 impl Typing<'_> {
     fn at(&self, lab: &Lab, arguments: &[&str]) -> Ran {
-        let mut command = lab.program(python().to_str().unwrap());
-        let (rows, columns) = (self.rows.to_string(), self.columns.to_string());
-        command.args(["-c", PERSON, self.ahead, self.turn, self.meanwhile, self.answer, &rows, &columns, OLLM]);
-        command.args(arguments).env("TERM", "xterm-256color");
-        finish(command, b"")
+        let command: Vec<&str> = std::iter::once(OLLM).chain(arguments.iter().copied()).collect();
+        let size = Size { rows: self.rows, columns: self.columns };
+        let relay = lab.program(python().to_str().unwrap());
+        let mut pty = Pty::start_typed_ahead(relay, size, &keys(self.ahead), &command);
+        while let Some(which) = pty.comes(&["leaves the rest unread: ", "[N]o: ", "[y/N] ", "cancels: "]) {
+            if which == 0 {
+                pty.types(&keys(self.turn));
+                continue;
+            }
+            if !self.meanwhile.is_empty() {
+                assert!(lab.program("sh").args(["-c", self.meanwhile]).status().unwrap().success());
+            }
+            pty.types(&keys(self.answer));
+        }
+        pty.ends()
     }
 }
 
@@ -235,12 +208,12 @@ fn s14_no_row_of_what_is_approved_scrolls_away_unseen() {
 }
 
 #[test]
-fn who_leaves_the_pages_early_is_told_what_was_not_shown() {
+fn who_leaves_the_pages_early_is_told_what_was_not_shown_and_approves_nothing() {
     let lab = guest(&format!("{}touch ran\n", ": line\n".repeat(200)));
     let ran = Typing { turn: "q\\n", ..TYPING }.at(&lab, &["hook", "trust", ID]);
     let told = ran.stdout.split("leaves the rest unread: ").nth(1).unwrap();
     assert!(told.contains("rows were not shown") && !ran.stdout.contains("touch ran"), "{ran:?}");
-    assert!(told.contains("[N]o: "), "and asked all the same: {ran:?}");
+    assert!(ran.code == 4 && told.contains("counts as no") && !told.contains("[N]o: "), "{ran:?}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{ID, canaries, is_root, judged, lab, set_mode, standing};
 use crate::embed::{ARGUMENTS, embed, talk};
+use crate::lab::pty::typed;
 use crate::lab::{Lab, OLLM, Ran, finish, hook_file, shell_event};
-use crate::terminal::typed;
 
 const PASSPHRASE: &str = "correct horse";
 const ASKED: &str = r"approval key: =>correct horse\n";

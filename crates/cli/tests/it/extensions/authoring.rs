@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{QUIET, approve, entry, extension, files, ok};
+use crate::lab::pty::WHOLE;
 use crate::lab::{Lab, shell_event};
 
 #[test]
@@ -261,46 +262,18 @@ fn a_new_extension_that_cannot_be_written_whole_leaves_nothing_behind() {
     ok(&lab.run(&["ext", "new", "half"]));
 }
 
-/// Answers the question, changes a file once everything was tried, and ends when it was tried again.
-const AUTHOR: &str = r#"
-import os, pty, signal, sys
-signal.alarm(120)
-case, content, program = sys.argv[1], sys.argv[2], sys.argv[3:]
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(program[0], program)
-screen, steps = b"", [
-    (b"[y/N] ", lambda: os.write(terminal, b"y\n")),
-    (b"waiting for a change", lambda: open(case, "w").write(content)),
-    (b"waiting for a change", lambda: os.write(terminal, b"\x03")),
-]
-seen = 0
-while True:
-    try:
-        chunk = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not chunk:
-        break
-    screen += chunk
-    while steps and (at := screen.find(steps[0][0], seen)) >= 0:
-        seen = at + 1
-        steps.pop(0)[1]()
-sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
 #[test]
 fn an_author_works_without_approving_each_change_and_nothing_is_approved_by_it() {
     let lab = Lab::new();
     ok(&lab.run(&["ext", "new", "mine", "--in", "sh", "--for", "context", "--folder", "."]));
     let case = lab.project.join("mine/cases/mine/names-the-branch.json");
     let wrong = r#"{"event": "before_agent", "data": {"prompt": "x"}, "expect": {"flow": "block"}}"#;
-    let mut python = lab.program(crate::lab::python().to_str().unwrap());
-    python.args(["-c", AUTHOR, case.to_str().unwrap(), wrong, crate::lab::OLLM, "ext", "dev", "mine"]);
-    python.env("TERM", "xterm");
-    let ran = crate::lab::finish(python, b"");
+    let mut author = lab.pty(WHOLE, &["ext", "dev", "mine"]);
+    author.waits_for("[y/N] ").types("y\n");
+    author.waits_for("waiting for a change");
+    fs::write(&case, wrong).unwrap();
+    author.waits_for("waiting for a change").types("\x03");
+    let ran = author.ends();
     assert!(ran.stdout.contains("1 passed, 0 failed") && ran.stdout.contains("0 passed, 1 failed"), "{ran:?}");
     assert!(ran.stdout.contains("nothing is wrong with `mine`"), "{ran:?}");
     assert_eq!(ran.code, 130, "{ran:?}");

@@ -1,7 +1,7 @@
 //! What can be installed, and what of it runs.
 
 use super::*;
-use crate::terminal::typed;
+use crate::lab::pty::typed;
 
 #[test]
 fn a_fresh_machine_searches_and_installs_without_a_network() {

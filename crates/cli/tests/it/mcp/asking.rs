@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::{ModelReply, ModelServer, answer_events};
 
 use super::{call, lab_with, server, text_of};
+use crate::lab::pty::typed;
 use crate::lab::{Lab, Ran};
-use crate::terminal::typed;
 
 /// Calls the tool that asks this question, on a terminal, and types.
 fn asked(lab: &Lab, question: &Value, steps: &[&str]) -> Ran {

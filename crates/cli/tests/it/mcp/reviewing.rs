@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::{PROJECT, USER, declare, names};
 use crate::agent::{call, task, text};
 use crate::attacks::signed::make_key;
+use crate::lab::pty::typed;
 use crate::lab::{Lab, OLLM, Ran, python};
-use crate::terminal::{on_a_terminal, typed};
+use crate::terminal::on_a_terminal;
 
 /// Lists the tools in a file, and lists them anew whenever one of them is called.
 const SERVER: &str = r#"

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::{OK, Watch, edited};
-use crate::lab::{Lab, OLLM, eventually, finish, python};
+use crate::lab::pty::WHOLE;
+use crate::lab::{Lab, OLLM, eventually, finish};
 use crate::live::Chat;
 
 /// A lab with hooks that write down each event of a file that they hear of.
@@ -209,40 +210,6 @@ fn a_chat_goes_on_when_its_project_is_gone() {
     chat.end();
 }
 
-/// Waits for the prompt, changes a file without pressing a key, and leaves when the model has answered.
-const DRIVER: &str = r#"
-import os, pty, signal, sys
-def too_long(*_):
-    sys.stdout.buffer.write(all)
-    sys.stdout.flush()
-    os._exit(99)
-signal.signal(signal.SIGALRM, too_long)
-signal.alarm(100)
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-screen, all = b"", b""
-steps = [(b"Ctrl-D leaves", None), (b"> ", "save"), (b"I looked.", None), (b"> ", b"/session\r"), (b"messages", None), (b"> ", b"\x04")]
-while True:
-    try:
-        chunk = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not chunk:
-        break
-    screen, all = screen + chunk, all + chunk
-    while steps and steps[0][0] in screen:
-        mark, deed = steps.pop(0)
-        screen = screen.split(mark, 1)[1]
-        if deed == "save":
-            open("a.txt", "w").write("2")
-        elif deed:
-            os.write(terminal, deed)
-sys.stdout.buffer.write(all)
-sys.stdout.flush()
-sys.exit(100 if steps else os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
 #[test]
 fn a_prompt_reaches_a_chat_at_whose_terminal_nobody_types() {
     let lab = Lab::new();
@@ -251,10 +218,13 @@ fn a_prompt_reaches_a_chat_at_whose_terminal_nobody_types() {
     lab.user("lint.json", hook);
     lab.write("project/a.txt", "1");
     lab.write("talk.jsonl", text("I looked.").to_string());
-    let mut driver = lab.program(python().to_str().unwrap());
-    driver.args(["-c", DRIVER, OLLM, "chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
-    driver.env("TERM", "xterm-256color");
-    let ran = finish(driver, b"");
+    let mut chat = lab.pty(WHOLE, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    chat.waits_for("Ctrl-D leaves").waits_for("> ");
+    // Nobody presses a key.
+    lab.write("project/a.txt", "2");
+    chat.waits_for("I looked.").waits_for("> ").types("/session\r");
+    chat.waits_for("messages").waits_for("> ").types("\x04");
+    let ran = chat.ends();
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{declared, refuse, unchanged};
 use crate::arguments::hook::RemoveArguments;
-use crate::ask::{Chosen, choose, confirm, not_asked, not_removed};
+use crate::ask::{Asker, Chosen, not_asked, not_removed};
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -27,7 +27,7 @@ pub(in crate::command::hook) fn run(
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
         let own = belongings(&hook, &app.hooks());
-        let with_files = wanted(&hook, &own, arguments)?;
+        let with_files = wanted(&hook, &own, arguments, output.asker())?;
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
         output.changed(json!({"hook": hook.id(), "removedFrom": path.to_string_lossy()}));
         output.line(&one_line(&format!("{} was removed from {}", hook.id(), path.display())))?;
@@ -45,22 +45,22 @@ pub(in crate::command::hook) fn run(
 }
 
 /// Whether the files of the hook go, too. Where a person does not want the hook removed at all, that is a failure.
-fn wanted(hook: &Hook, own: &[PathBuf], arguments: &RemoveArguments) -> Result<bool, Failure> {
+fn wanted(hook: &Hook, own: &[PathBuf], arguments: &RemoveArguments, asker: &Asker) -> Result<bool, Failure> {
     if arguments.yes {
         return Ok(arguments.with_files);
     }
     let from = format!("Remove {} from {}", one_line(hook.id()), hook.spec.origin.file.display());
     if own.is_empty() {
-        confirm(&format!("{from}?"), hook.id())?;
+        asker.confirm(&format!("{from}?"), hook.id())?;
         return Ok(false);
     }
     if arguments.with_files {
-        confirm(&one_line(&format!("{from}, and with it {}?", shown(own))), hook.id())?;
+        asker.confirm(&one_line(&format!("{from}, and with it {}?", shown(own))), hook.id())?;
         return Ok(true);
     }
     let offered = [("[y]es", false), ("[w]ith its files", true)];
     let question = one_line(&format!("{from}? Its own files are {}.", shown(own)));
-    match choose(&question, &offered, &|| false) {
+    match asker.choose(&question, &offered, &|| false) {
         Chosen::One(with_files) => Ok(with_files),
         Chosen::No => Err(not_removed(hook.id())),
         Chosen::Nobody => Err(not_asked(hook.id()).hint("`--with-files` removes its own files, too")),

@@ -1,0 +1,136 @@
+//! The person's side of a conversation: where lines come from, and how it is shown.
+
+use ollm_agent::{Cancel, Message, Show};
+use ollm_app::{AppContext, Shared};
+use ollm_engine::bus::Bus;
+
+use super::reader::Reader;
+use super::recap;
+use crate::display::{Display, Style};
+use crate::error::Failure;
+use crate::interrupt::{QuietTerminal, Stop};
+use crate::output::Output;
+use crate::spinner::Spinner;
+
+/// What came while we waited.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// What the person wrote; it may have several lines.
+    Text(String),
+    /// Something else came up, and the terminal is free.
+    Other,
+    /// The end.
+    End,
+}
+
+/// What is known of a conversation between two inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChatStatus {
+    pub(crate) session: String,
+    pub(crate) model: String,
+    /// The approval mode.
+    pub(crate) approval: &'static str,
+    pub(crate) messages: usize,
+}
+
+/// The person's side of a conversation.
+pub(crate) trait ChatFront {
+    /// A session is about to start.
+    fn prepare(&mut self) {}
+
+    /// The session has started.
+    fn begin(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Who shows the session as it happens.
+    fn show<'a, 'o: 'a>(&mut self, output: &'a Shared<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a>;
+
+    /// Where hooks tell that they run.
+    fn listen(&mut self, _bus: &Bus) {}
+
+    /// From now on something else may come up between two inputs.
+    fn share(&mut self);
+
+    /// The next input, or that `comes_up` says that something else has.
+    fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input;
+
+    /// Whether an input is being worked on.
+    fn work(&mut self, _is_working: bool) {}
+
+    /// How things stand between two inputs.
+    fn status(&mut self, _status: &ChatStatus) {}
+
+    /// Shows what was said last in a conversation that goes on.
+    fn recap(&mut self, messages: &[Message], output: &Shared<&mut Output>);
+}
+
+/// The plain terminal, line by line.
+pub(super) struct LineFront {
+    context: AppContext,
+    cancel: Cancel,
+    stop: Option<Stop>,
+    quiet: Option<QuietTerminal>,
+    reader: Option<Reader>,
+    spinner: Spinner,
+}
+
+impl LineFront {
+    /// The spinner is that of the output, which hides it while it prints.
+    pub(super) fn new(context: &AppContext, cancel: &Cancel, spinner: Spinner) -> LineFront {
+        LineFront { context: context.clone(), cancel: cancel.clone(), stop: None, quiet: None, reader: None, spinner }
+    }
+
+    /// The exit code of a conversation that a signal ended.
+    pub(super) fn stop_code(&self) -> u8 {
+        self.stop.as_ref().map_or(crate::error::INTERRUPTED, Stop::code)
+    }
+}
+
+impl ChatFront for LineFront {
+    fn prepare(&mut self) {
+        self.stop.get_or_insert_with(|| Stop::listen_for(&self.cancel));
+        self.quiet.get_or_insert_with(QuietTerminal::new);
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        if self.reader.is_none() {
+            self.reader = Some(Reader::new(&self.context, &self.cancel)?);
+        }
+        Ok(())
+    }
+
+    fn show<'a, 'o: 'a>(&mut self, output: &'a Shared<&'o mut Output>, cancel: &Cancel) -> Box<dyn Show + 'a> {
+        Box::new(Display::new(output, Style::Text, cancel))
+    }
+
+    fn work(&mut self, is_working: bool) {
+        if is_working {
+            self.spinner.start("model");
+        } else {
+            self.spinner.stop();
+        }
+    }
+
+    fn share(&mut self) {
+        if let Some(reader) = &self.reader {
+            reader.share();
+        }
+    }
+
+    fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
+        self.reader.as_mut().map_or(Input::End, |reader| reader.next(comes_up))
+    }
+
+    fn recap(&mut self, messages: &[Message], output: &Shared<&mut Output>) {
+        let _ = output.lock().text(&recap::text(messages));
+    }
+}
+
+impl Drop for LineFront {
+    fn drop(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.leave();
+        }
+    }
+}

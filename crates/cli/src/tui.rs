@@ -1,0 +1,49 @@
+//! The panels: the whole terminal, with a chat and what can be done about hooks.
+//!
+//! Three parts, each apart from the others:
+//! - [`ui::Ui`] holds the panels and the dialogs. It takes keys and messages, says what is to be done ([`ui::Effect`]) and
+//!   draws into a frame. It knows no terminal and no thread, so that tests drive it as the loop does.
+//! - [`event_loop`] waits for keys, signals and messages at once, does what the panels want done, and draws what changed. While
+//!   nothing happens it sleeps.
+//! - Work is done by jobs on threads of their own ([`panel::Job`]). They run the commands of the program, with an
+//!   [`crate::output::Output`] that writes to the panels and asks in dialogs ([`screen::Screen`]).
+//!
+//! A new panel is a file here that implements [`panel::Panel`], a name in [`panel::PanelName`] and a row in the
+//! `Panels` of [`ui`].
+//! Whatever a model, a server or a file says has been escaped before it comes here: `Output` and the news of a session do
+//! that with `escape_for_people`.
+
+use ollm_app::AppContext;
+
+use crate::arguments::agent::TuiArguments;
+use crate::error::Failure;
+use crate::output::is_conversation;
+
+mod chat;
+mod dialog;
+mod event_loop;
+mod form;
+mod help;
+mod hooks;
+mod list;
+mod markdown;
+pub(crate) mod panel;
+pub(crate) mod screen;
+mod terminal;
+mod text;
+mod theme;
+mod ui;
+mod wakeup;
+
+#[cfg(test)]
+mod tests;
+
+/// Shows the panels until the person leaves.
+pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, Failure> {
+    if !is_conversation() {
+        return Err(Failure::usage("the panels need a terminal to be drawn on")
+            .hint("`ollm chat` reads lines, also from a pipe")
+            .hint("what a panel shows is printed by `ollm hook list --json`"));
+    }
+    event_loop::run(arguments, context)
+}

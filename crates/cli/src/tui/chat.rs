@@ -1,0 +1,363 @@
+//! The panel of the chat: the conversation, what runs just now, and a line to write.
+//!
+//! The conversation itself is that of `ollm chat`, on a thread of its own ([`front::PanelFront`]): its commands, its
+//! questions and its hooks are the same.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use ollm_agent::Cancel;
+use ollm_app::session::SessionOptions;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Clear, Paragraph};
+
+use super::list::Step;
+use super::panel::{Action, Job, KeyHelp, Panel, PanelName};
+use super::screen::Inbox;
+use super::text::fitted;
+use super::theme::Theme;
+use crate::command::chat::complete::{Completion, complete};
+use crate::command::chat::converse;
+use crate::command::chat::front::ChatStatus;
+use crate::error::{Failure, OK};
+
+pub(crate) mod front;
+mod input;
+pub(crate) mod log;
+
+use front::{ChatNews, PanelFront};
+use input::{ChatInput, InputState};
+use log::{ChatLog, Speaker};
+
+/// The job of the conversation, and the one that completes a word.
+const CHAT: &str = "chat";
+const COMPLETING: &str = "completing";
+/// So many rows of what is being written are shown.
+const MOST_INPUT_ROWS: u16 = 6;
+/// So many candidates are shown.
+const MOST_CANDIDATES: usize = 8;
+/// So many inputs may wait for their turn.
+const MOST_QUEUED: usize = 16;
+/// Pictures of something that moves.
+pub(crate) const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
+
+const KEYS: &[KeyHelp] = &[
+    KeyHelp { keys: "Enter", help: "send" },
+    KeyHelp { keys: "Alt+Enter, Ctrl+J", help: "a new line" },
+    KeyHelp { keys: "Tab", help: "complete" },
+    KeyHelp { keys: "Ctrl+C", help: "interrupt" },
+    KeyHelp { keys: "Up, Down", help: "what you wrote before" },
+    KeyHelp { keys: "PgUp, PgDn", help: "scroll" },
+    KeyHelp { keys: "Ctrl+D", help: "leave" },
+];
+
+/// What the conversation needs to begin.
+pub(crate) struct ChatSetup {
+    pub(crate) options: SessionOptions,
+    pub(crate) history: PathBuf,
+    pub(crate) inbox: Inbox,
+}
+
+pub(crate) struct ChatPanel {
+    setup: ChatSetup,
+    log: ChatLog,
+    input: ChatInput,
+    status: ChatStatus,
+    /// Where lines go while a conversation lasts.
+    lines: Option<Sender<String>>,
+    cancel: Cancel,
+    /// Since when an input is being worked on.
+    working: Option<Instant>,
+    tool: Option<String>,
+    hook: Option<String>,
+    /// Inputs that were sent and not begun.
+    queued: usize,
+    candidates: Vec<String>,
+    completed: (Sender<Completed>, Receiver<Completed>),
+    spin: usize,
+}
+
+type Completed = (String, Option<Completion>);
+
+impl ChatPanel {
+    pub(crate) fn new(setup: ChatSetup) -> ChatPanel {
+        let input = ChatInput::new(setup.history.clone());
+        ChatPanel {
+            setup,
+            log: ChatLog::default(),
+            input,
+            status: ChatStatus::default(),
+            lines: None,
+            cancel: Cancel::default(),
+            working: None,
+            tool: None,
+            hook: None,
+            queued: 0,
+            candidates: Vec::new(),
+            completed: channel(),
+            spin: 0,
+        }
+    }
+
+    /// Whether a conversation lasts.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Ends the conversation in order; its job tells when it is over.
+    pub(crate) fn end(&mut self) {
+        self.lines = None;
+        self.cancel.end();
+    }
+
+    /// Something moves as long as an input is being worked on.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.working.is_some()
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.spin = self.spin.wrapping_add(1);
+    }
+
+    /// News of the conversation.
+    pub(crate) fn take(&mut self, news: ChatNews) {
+        match news {
+            ChatNews::Entry(speaker, text) => self.log.add(speaker, &text),
+            ChatNews::More(speaker, text) => self.log.extend(speaker, &text),
+            ChatNews::Whole => self.log.close(),
+            ChatNews::Tool(tool) => self.tool = tool,
+            ChatNews::Hook(hook) => self.hook = hook,
+            ChatNews::Status(status) => {
+                // Another conversation has a screen of its own.
+                self.status = status;
+            }
+            ChatNews::Working(is_working) => {
+                self.queued = self.queued.saturating_sub(usize::from(is_working));
+                self.working = is_working.then(Instant::now);
+                (self.tool, self.hook) = (None, None);
+                self.log.close();
+            }
+        }
+    }
+
+    fn start(&mut self) -> Action {
+        let (sender, lines) = channel();
+        self.lines = Some(sender);
+        self.cancel = Cancel::default();
+        let (cancel, options) = (self.cancel.clone(), self.setup.options.clone());
+        let screen = self.setup.inbox.screen(PanelName::Chat);
+        self.working = Some(Instant::now());
+        Action::Run(
+            Job::new(CHAT, move |context, output| {
+                let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
+                front.screen.chat(ChatNews::Working(true));
+                converse(options, context, &cancel, &mut front, output)
+            })
+            .in_background(),
+        )
+    }
+
+    fn send(&mut self, text: String) -> Action {
+        if self.lines.is_none() {
+            self.input.insert(&text);
+            return self.start();
+        }
+        if self.queued >= MOST_QUEUED {
+            self.log.add(Speaker::Failure, "too many inputs wait; send it again later");
+            self.input.insert(&text);
+            return Action::Changed;
+        }
+        if text.trim() == "/clear" || text.trim().starts_with("/resume") {
+            self.log.clear();
+        }
+        self.log.add(Speaker::You, &ollm_store::escape_for_people(&text));
+        self.log.step(Step::Last);
+        self.queued += 1;
+        // A conversation that has just ended tells so.
+        let _ = self.lines.as_ref().map(|lines| lines.send(text));
+        Action::Changed
+    }
+
+    fn interrupt(&mut self) -> Action {
+        if self.working.is_some() && self.is_alive() {
+            self.cancel.interrupt();
+            self.log.add(Speaker::Note, "interrupting …");
+        } else if self.input.is_empty() {
+            self.log.add(Speaker::Note, "Ctrl-D leaves");
+        } else {
+            self.input.clear();
+        }
+        Action::Changed
+    }
+
+    fn complete(&mut self) -> Action {
+        let (before, sender) = (self.input.before_cursor(), self.completed.0.clone());
+        Action::Run(
+            Job::new(COMPLETING, move |context, _| {
+                let found = complete(&before, context);
+                let _ = sender.send((before, found));
+                Ok(OK)
+            })
+            .in_background(),
+        )
+    }
+
+    fn take_completion(&mut self) {
+        let Some((before, found)) = self.completed.1.try_iter().last() else { return };
+        // What was typed meanwhile is not overwritten.
+        if let (Some(completion), true) = (found, before == self.input.before_cursor()) {
+            self.candidates = self.input.complete(&before, &completion);
+        }
+    }
+
+    /// What runs: a hook, a tool, or the model; else what the conversation is.
+    fn status_line(&self, width: usize, theme: &Theme) -> Line<'static> {
+        let Some(since) = self.working else {
+            let ChatStatus { model, approval, messages, .. } = &self.status;
+            let text = match (self.is_alive(), model.is_empty()) {
+                (false, _) => "no conversation; Enter begins one".to_owned(),
+                (true, true) => String::new(),
+                (true, false) => format!("approval {approval} · {messages} messages · {}", ollm_store::one_line(model)),
+            };
+            return Line::styled(fitted(&text, width), theme.faint);
+        };
+        let picture = SPINNER.get(self.spin % SPINNER.len()).copied().unwrap_or_default();
+        let what = match (&self.hook, &self.tool) {
+            (Some(hook), _) => format!("hook {hook}"),
+            (None, Some(tool)) => match tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+                Some((server, tool)) => format!("server {server}, tool {tool}"),
+                None => format!("tool {tool}"),
+            },
+            (None, None) if self.status.model.is_empty() => "the conversation begins".to_owned(),
+            (None, None) => format!("model {}", ollm_store::one_line(&self.status.model)),
+        };
+        let queued = if self.queued > 0 { format!(" · {} waiting", self.queued) } else { String::new() };
+        let text = format!("{picture} {what} · {} s{queued} · Ctrl-C interrupts", since.elapsed().as_secs());
+        Line::styled(fitted(&text, width), theme.attention)
+    }
+}
+
+impl Panel for ChatPanel {
+    fn keys(&self) -> Vec<KeyHelp> {
+        KEYS.to_vec()
+    }
+
+    fn open(&mut self) -> Action {
+        if self.status == ChatStatus::default() && self.lines.is_none() { self.start() } else { Action::Changed }
+    }
+
+    fn takes_text(&self) -> bool {
+        true
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Action {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let had_candidates = !std::mem::take(&mut self.candidates).is_empty();
+        match key.code {
+            KeyCode::Char('c') if is_control => return self.interrupt(),
+            KeyCode::Char('d') if is_control && self.input.is_empty() => {
+                if !self.is_alive() {
+                    return Action::Leave;
+                }
+                // The conversation ends first.
+                self.lines = None;
+                self.cancel.interrupt();
+            }
+            KeyCode::Tab if self.input.is_empty() => return Action::NextPanel,
+            KeyCode::Tab => return self.complete(),
+            KeyCode::Char('?') if self.input.is_empty() => return Action::Help,
+            KeyCode::Esc if had_candidates => {}
+            KeyCode::Esc => self.log.step(Step::Last),
+            KeyCode::PageUp => self.log.step(Step::PageUp),
+            KeyCode::PageDown => self.log.step(Step::PageDown),
+            KeyCode::Home if is_control => self.log.step(Step::First),
+            KeyCode::End if is_control => self.log.step(Step::Last),
+            KeyCode::Enter if self.lines.is_none() => return self.start(),
+            _ => {
+                if let InputState::Sent(text) = self.input.key(key) {
+                    return self.send(text);
+                }
+            }
+        }
+        Action::Changed
+    }
+
+    fn paste(&mut self, text: &str) -> Action {
+        self.input.insert(text);
+        Action::Changed
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: Rect) -> Action {
+        match event.kind {
+            MouseEventKind::ScrollUp => (0..3).for_each(|_| self.log.step(Step::Up)),
+            MouseEventKind::ScrollDown => (0..3).for_each(|_| self.log.step(Step::Down)),
+            _ => return Action::None,
+        }
+        Action::Changed
+    }
+
+    fn show(&mut self, text: &str) {
+        self.log.close();
+        self.log.add(Speaker::Command, text);
+    }
+
+    fn done(&mut self, job: &str, outcome: &Result<u8, Failure>) -> Action {
+        if job == COMPLETING {
+            self.take_completion();
+            return Action::Changed;
+        }
+        (self.working, self.tool, self.hook, self.queued) = (None, None, None, 0);
+        let was_left = self.lines.take().is_none();
+        match outcome {
+            Err(failure) => self.log.add(Speaker::Failure, &failure.to_string()),
+            // Who leaves the conversation leaves the panels.
+            Ok(OK) => return Action::Leave,
+            Ok(_) if was_left => return Action::Leave,
+            Ok(_) => self.log.add(Speaker::Failure, "the conversation was refused or interrupted before it began"),
+        }
+        Action::Changed
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let most = MOST_INPUT_ROWS.min(area.height / 3).max(1);
+        let rows = u16::try_from(self.input.area().lines().len()).unwrap_or(u16::MAX).clamp(1, most);
+        let [log, status, input] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(1), Constraint::Length(rows)]).areas(area);
+        self.log.draw(frame, log, theme);
+        let width = usize::from(status.width);
+        let line = if self.log.is_scrolled() {
+            Line::styled(fitted("▼ there is more below; Esc goes there", width), theme.attention)
+        } else {
+            self.status_line(width, theme)
+        };
+        frame.render_widget(Paragraph::new(line), status);
+        let [mark, text] = Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas(input);
+        frame.render_widget(Paragraph::new(Span::styled("> ", theme.title)), mark);
+        frame.render_widget(self.input.area(), text);
+        self.draw_candidates(frame, log, theme);
+    }
+}
+
+impl ChatPanel {
+    fn draw_candidates(&self, frame: &mut Frame<'_>, above: Rect, theme: &Theme) {
+        if self.candidates.is_empty() {
+            return;
+        }
+        let shown = self.candidates.iter().take(MOST_CANDIDATES).map(|one| Line::from(one.clone()));
+        let mut lines: Vec<Line<'static>> = shown.collect();
+        if let Some(more) = self.candidates.len().checked_sub(MOST_CANDIDATES).filter(|more| *more > 0) {
+            lines.push(Line::styled(format!("and {more} more"), theme.faint));
+        }
+        let widest = lines.iter().map(Line::width).max().unwrap_or_default();
+        let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(1).min(above.height);
+        let width = u16::try_from(widest + 2).unwrap_or(u16::MAX).min(above.width);
+        let area = Rect { y: above.bottom() - height, height, width, ..above };
+        frame.render_widget(Clear, area);
+        let block = Block::new().borders(Borders::TOP | Borders::LEFT).border_style(theme.faint);
+        frame.render_widget(Paragraph::new(lines).block(block), area);
+    }
+}

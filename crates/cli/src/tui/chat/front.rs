@@ -1,0 +1,141 @@
+//! A conversation on a thread of its own, whose person sits before the panel.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use ollm_agent::{Cancel, Message, News, Show};
+use ollm_app::Shared;
+use ollm_engine::bus::{Bus, Filter, Matter};
+use ollm_store::{escape_for_people, one_line};
+
+use super::super::screen::Screen;
+use super::log::Speaker;
+use crate::command::chat::front::{ChatFront, ChatStatus, Input};
+use crate::command::chat::last_words;
+use crate::display::told;
+use crate::output::Output;
+
+/// How often a conversation looks whether something else has come up, where that is possible.
+const LOOKING: Duration = Duration::from_millis(50);
+
+/// What the panel hears of the conversation. All text in it is escaped.
+#[derive(Debug)]
+pub(crate) enum ChatNews {
+    /// A whole entry.
+    Entry(Speaker, String),
+    /// More of what the model says or thinks.
+    More(Speaker, String),
+    /// What the model says is whole.
+    Whole,
+    /// A tool runs, or none any more.
+    Tool(Option<String>),
+    /// A hook runs, or none any more.
+    Hook(Option<String>),
+    /// An input is being worked on, or none any more.
+    Working(bool),
+    Status(ChatStatus),
+}
+
+pub(crate) struct PanelFront {
+    pub(crate) screen: Screen,
+    pub(crate) lines: Receiver<String>,
+    pub(crate) cancel: Cancel,
+    pub(crate) is_shared: bool,
+}
+
+impl ChatFront for PanelFront {
+    fn show<'a, 'o: 'a>(&mut self, _: &'a Shared<&'o mut Output>, _: &Cancel) -> Box<dyn Show + 'a> {
+        Box::new(PanelShow { screen: self.screen.clone() })
+    }
+
+    fn listen(&mut self, bus: &Bus) {
+        let Ok(filter) = Filter::named(["hook_execution_start", "hook_execution_complete", "hook_execution_error"])
+        else {
+            return;
+        };
+        let screen = self.screen.clone();
+        bus.subscribe(filter, 0, move |message| {
+            let hook = match &message.matter {
+                Matter::HookStart { hook, .. } => Some(one_line(&hook.spec.name)),
+                _ => None,
+            };
+            screen.chat(ChatNews::Hook(hook));
+        });
+    }
+
+    fn share(&mut self) {
+        self.is_shared = true;
+    }
+
+    fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
+        loop {
+            // Nothing else comes up where no hook hears of files; then nobody wakes up for it.
+            let line = if self.is_shared {
+                self.lines.recv_timeout(LOOKING)
+            } else {
+                self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            match line {
+                Ok(line) => return Input::Text(line),
+                Err(RecvTimeoutError::Disconnected) => return Input::End,
+                Err(RecvTimeoutError::Timeout) if self.cancel.is_final() => return Input::End,
+                Err(RecvTimeoutError::Timeout) if comes_up() => return Input::Other,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn work(&mut self, is_working: bool) {
+        self.screen.chat(ChatNews::Working(is_working));
+    }
+
+    fn status(&mut self, status: &ChatStatus) {
+        self.screen.chat(ChatNews::Status(status.clone()));
+    }
+
+    fn recap(&mut self, messages: &[Message], _: &Shared<&mut Output>) {
+        for (who, words) in last_words(messages) {
+            let speaker = if who == "you" { Speaker::You } else { Speaker::Model };
+            self.screen.chat(ChatNews::Entry(speaker, words));
+        }
+    }
+}
+
+/// Shows a session in the panel as it happens.
+struct PanelShow {
+    screen: Screen,
+}
+
+impl Show for PanelShow {
+    fn show(&mut self, news: &News<'_>) {
+        match news {
+            News::Text(text) => self.more(Speaker::Model, text),
+            News::Thought(text) => self.more(Speaker::Thought, text),
+            // The status line counts.
+            News::Waiting { .. } => {}
+            News::Answered { .. } => self.screen.chat(ChatNews::Whole),
+            news => self.entry(news),
+        }
+    }
+}
+
+impl PanelShow {
+    fn more(&self, speaker: Speaker, text: &str) {
+        self.screen.chat(ChatNews::More(speaker, escape_for_people(text).into_owned()));
+    }
+
+    fn entry(&self, news: &News<'_>) {
+        match news {
+            News::Calling { name, .. } => self.screen.chat(ChatNews::Tool(Some(one_line(name)))),
+            News::Called { .. } => self.screen.chat(ChatNews::Tool(None)),
+            _ => {}
+        }
+        if let Some(told) = told(news) {
+            let speaker = if told.is_failure { Speaker::Failure } else { Speaker::Note };
+            self.screen.chat(ChatNews::Entry(speaker, one_line(&told.text)));
+        }
+        if let News::Called { diff: Some(diff), failed: false, .. } = news {
+            self.screen.chat(ChatNews::Entry(Speaker::Difference, escape_for_people(diff).into_owned()));
+        }
+    }
+}

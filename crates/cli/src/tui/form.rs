@@ -1,0 +1,137 @@
+//! A few lines to fill in, over a panel.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Margin, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui_textarea::{CursorMove, TextArea};
+
+use super::dialog::{centred, line_input};
+use super::theme::Theme;
+
+const WIDTH: u16 = 76;
+/// The column of the values.
+const LABEL: u16 = 14;
+
+/// One value of a form.
+pub(crate) struct Field {
+    label: &'static str,
+    hint: &'static str,
+    value: FieldValue,
+}
+
+enum FieldValue {
+    Text(Box<TextArea<'static>>),
+    /// One of these, by its place.
+    Choice(&'static [&'static str], usize),
+}
+
+impl Field {
+    pub(crate) fn text(label: &'static str, hint: &'static str, value: &str) -> Field {
+        let mut input = line_input(false);
+        input.insert_str(value);
+        input.move_cursor(CursorMove::End);
+        Field { label, hint, value: FieldValue::Text(Box::new(input)) }
+    }
+
+    /// One of several values, the first where the present one is not among them.
+    pub(crate) fn choice(label: &'static str, hint: &'static str, all: &'static [&'static str], now: &str) -> Field {
+        let at = all.iter().position(|one| *one == now).unwrap_or_default();
+        Field { label, hint, value: FieldValue::Choice(all, at) }
+    }
+
+    fn value(&self) -> String {
+        match &self.value {
+            FieldValue::Text(input) => input.lines().concat().trim().to_owned(),
+            FieldValue::Choice(all, at) => all.get(*at).copied().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+pub(crate) struct Form {
+    title: String,
+    fields: Vec<Field>,
+    at: usize,
+    first: usize,
+}
+
+/// What came of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FormState {
+    Open,
+    /// The values, in the order of the fields.
+    Saved(Vec<String>),
+    Cancelled,
+}
+
+impl Form {
+    pub(crate) fn new(title: impl Into<String>, fields: Vec<Field>) -> Form {
+        Form { title: title.into(), fields, at: 0, first: 0 }
+    }
+
+    pub(crate) fn key(&mut self, key: KeyEvent) -> FormState {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let last = self.fields.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Esc => return FormState::Cancelled,
+            KeyCode::Char('c') if is_control => return FormState::Cancelled,
+            KeyCode::Enter => return FormState::Saved(self.fields.iter().map(Field::value).collect()),
+            KeyCode::Char('s') if is_control => {
+                return FormState::Saved(self.fields.iter().map(Field::value).collect());
+            }
+            KeyCode::Tab | KeyCode::Down => self.at = if self.at == last { 0 } else { self.at + 1 },
+            KeyCode::BackTab | KeyCode::Up => self.at = self.at.checked_sub(1).unwrap_or(last),
+            code => match self.fields.get_mut(self.at).map(|field| &mut field.value) {
+                Some(FieldValue::Text(input)) => drop(input.input(key)),
+                Some(FieldValue::Choice(all, at)) => match code {
+                    KeyCode::Left => *at = at.checked_sub(1).unwrap_or(all.len().saturating_sub(1)),
+                    KeyCode::Right | KeyCode::Char(' ') => *at = (*at + 1) % all.len().max(1),
+                    _ => {}
+                },
+                None => {}
+            },
+        }
+        FormState::Open
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(FieldValue::Text(input)) = self.fields.get_mut(self.at).map(|field| &mut field.value) {
+            input.insert_str(text.lines().next().unwrap_or_default());
+        }
+    }
+
+    pub(crate) fn draw(&mut self, frame: &mut Frame<'_>, whole: Rect, theme: &Theme) {
+        let rows = u16::try_from(self.fields.len()).unwrap_or(u16::MAX);
+        let area = centred(whole, whole.width.min(WIDTH), rows.saturating_add(4));
+        frame.render_widget(Clear, area);
+        let block = Block::bordered().title(format!(" {} ", self.title)).border_style(theme.accent);
+        frame.render_widget(block, area);
+        let inner = area.inner(Margin { horizontal: 1, vertical: 1 });
+        let [fields, hint, keys] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)]).areas(inner);
+        let height = usize::from(fields.height).max(1);
+        self.first = self.first.clamp((self.at + 1).saturating_sub(height), self.at);
+        for (row, (at, field)) in (fields.y..fields.bottom()).zip(self.fields.iter().enumerate().skip(self.first)) {
+            let line = Rect { y: row, height: 1, ..fields };
+            field.draw(frame, line, at == self.at, theme);
+        }
+        let about = self.fields.get(self.at).map(|field| field.hint).unwrap_or_default();
+        frame.render_widget(Paragraph::new(Span::styled(about, theme.faint)), hint);
+        frame.render_widget(Paragraph::new("Enter saves, Tab moves, Esc cancels"), keys);
+    }
+}
+
+impl Field {
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, is_chosen: bool, theme: &Theme) {
+        let [label, value] = Layout::horizontal([Constraint::Length(LABEL), Constraint::Fill(1)]).areas(area);
+        let style = if is_chosen { theme.title } else { theme.faint };
+        let mark = if is_chosen { "▸ " } else { "  " };
+        frame.render_widget(Paragraph::new(Line::from(Span::styled(format!("{mark}{}", self.label), style))), label);
+        match &self.value {
+            FieldValue::Text(input) if is_chosen => frame.render_widget(&**input, value),
+            FieldValue::Text(input) => frame.render_widget(Paragraph::new(input.lines().concat()), value),
+            FieldValue::Choice(..) => frame.render_widget(Paragraph::new(format!("‹ {} ›", self.value())), value),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What the keys of the panel of hooks do: the commands of `ollm hook`, with what a person chose or filled in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ollm_protocol::Hook;
+
+use super::super::form::{Field, Form};
+use super::super::list::Step;
+use super::super::panel::Action;
+use super::{HookKey, HooksPanel, Row, category};
+use crate::arguments::hook::{
+    AddArguments, EditArguments, HookCommand, RemoveArguments, SwitchArguments, TestArguments, TrustArguments,
+};
+
+/// What is done with a form that was filled in.
+pub(super) enum FormPurpose {
+    Add,
+    /// The hook, and its values before.
+    Edit(String, Vec<String>),
+}
+
+/// The keys of a hook that the form changes; the others are changed in the editor.
+const EDITED: [&str; 6] = ["matcher", "timeout", "onFailure", "priority", "if", "description"];
+
+impl HooksPanel {
+    pub(super) fn command(&mut self, command: HookKey) -> Action {
+        match command {
+            HookKey::Leave => Action::Leave,
+            HookKey::Toggle if self.rows.get(self.cursor.at) == Some(&Row::Exit) => Action::Leave,
+            HookKey::Add => {
+                self.form = Some((FormPurpose::Add, add_form()));
+                Action::Changed
+            }
+            HookKey::Filter => {
+                self.is_filtering = true;
+                self.filter.clear();
+                Action::Changed
+            }
+            HookKey::Reload => self.load(),
+            HookKey::MoreDetails => self.scroll(Step::PageDown),
+            HookKey::LessDetails => self.scroll(Step::PageUp),
+            of_hook => self.command_of_hook(of_hook),
+        }
+    }
+
+    /// The result is what a person wants to read on in, where there is one.
+    fn scroll(&mut self, step: Step) -> Action {
+        if let Some(view) = self.result_view.as_mut().or(self.details.as_mut()) {
+            view.step(step);
+        }
+        Action::Changed
+    }
+
+    fn command_of_hook(&mut self, command: HookKey) -> Action {
+        let Some((hook, state)) = self.chosen() else { return Action::None };
+        let (hook, id) = (Arc::clone(hook), hook.id().to_owned());
+        let ids = vec![id.clone()];
+        match command {
+            HookKey::Toggle => {
+                let switch = SwitchArguments { ids, limit: None };
+                if category::is_on(&hook, state) {
+                    self.run(format!("switching {id} off"), HookCommand::Disable(switch))
+                } else {
+                    self.run(format!("switching {id} on"), HookCommand::Enable(switch))
+                }
+            }
+            HookKey::Edit => {
+                let values = values(&hook);
+                self.form = Some((FormPurpose::Edit(id, values.clone()), edit_form(&hook, &values)));
+                Action::Changed
+            }
+            HookKey::OpenEditor => {
+                let arguments = EditArguments { id: id.clone(), set: Vec::new(), unset: Vec::new() };
+                self.run(format!("editing {id}"), HookCommand::Edit(arguments))
+            }
+            HookKey::Delete => {
+                let arguments = RemoveArguments { ids, yes: false, with_files: false };
+                self.run(format!("deleting {id}"), HookCommand::Remove(arguments))
+            }
+            HookKey::Test => self.run(format!("testing {id}"), HookCommand::Test(test_of(id))),
+            HookKey::Trust => self.run(format!("reviewing {id}"), HookCommand::Trust(trust_of(ids))),
+            HookKey::Withdraw => {
+                self.run(format!("withdrawing the approval of {id}"), HookCommand::Untrust { ids, all: false })
+            }
+            _ => Action::None,
+        }
+    }
+
+    /// Does what a form was filled in for.
+    pub(super) fn save(&mut self, purpose: FormPurpose, filled: &[String]) -> Action {
+        match purpose {
+            FormPurpose::Add => {
+                let arguments = added(filled);
+                self.run(format!("adding {}", arguments.path.display()), HookCommand::Add(Box::new(arguments)))
+            }
+            FormPurpose::Edit(id, before) => {
+                let changed = || EDITED.iter().zip(before.iter().zip(filled)).filter(|(_, (old, new))| old != new);
+                let set: Vec<String> = changed()
+                    .filter(|(_, (_, new))| !new.is_empty())
+                    .map(|(key, (_, new))| format!("{key}={new}"))
+                    .collect();
+                let unset: Vec<String> =
+                    changed().filter(|(_, (_, new))| new.is_empty()).map(|(key, _)| (*key).to_owned()).collect();
+                // Without a key the command would open the editor.
+                if set.is_empty() && unset.is_empty() {
+                    return Action::Changed;
+                }
+                self.run(format!("changing {id}"), HookCommand::Edit(EditArguments { id, set, unset }))
+            }
+        }
+    }
+}
+
+fn add_form() -> Form {
+    Form::new(
+        "Add a hook",
+        vec![
+            Field::text("event", "when it runs, in any dialect's spelling", "before_tool"),
+            Field::text("script", "a script or program, in the folder of the hooks or from here", ""),
+            Field::text("name", "empty: that of the script", ""),
+            Field::text("matcher", "which tools it is for, such as shell|write_*; empty: all", ""),
+            Field::text("timeout", "how long it may take, such as 5s; empty: as usual", ""),
+            Field::choice("on failure", "what its failure means", &["as usual", "allow", "block", "ask"], ""),
+            Field::choice("for", "you, or everybody who works in this project", &["you", "project"], ""),
+        ],
+    )
+}
+
+fn added(filled: &[String]) -> AddArguments {
+    let value = |at: usize| filled.get(at).filter(|value| !value.is_empty()).cloned();
+    AddArguments {
+        event: value(0).unwrap_or_default(),
+        path: PathBuf::from(value(1).unwrap_or_default()),
+        args: Vec::new(),
+        name: value(2),
+        matcher: value(3),
+        condition: None,
+        timeout: value(4),
+        on_failure: value(5).filter(|value| value != "as usual"),
+        priority: None,
+        dialect: None,
+        description: None,
+        file: None,
+        project: value(6).as_deref() == Some("project"),
+    }
+}
+
+fn edit_form(hook: &Hook, values: &[String]) -> Form {
+    let value = |at: usize| values.get(at).map(String::as_str).unwrap_or_default();
+    Form::new(
+        format!("Edit {}", ollm_store::one_line(&hook.spec.name)),
+        vec![
+            Field::text("matcher", "which tools it is for, such as shell|write_*; empty: all", value(0)),
+            Field::text("timeout", "how long it may take, such as 5s; empty: as usual", value(1)),
+            Field::choice(
+                "onFailure",
+                "what its failure means; empty: as usual",
+                &["", "allow", "block", "ask"],
+                value(2),
+            ),
+            Field::choice(
+                "priority",
+                "how urgent it is among its neighbours",
+                &["critical", "high", "normal", "low"],
+                value(3),
+            ),
+            Field::text("if", "run it only where this CEL expression holds", value(4)),
+            Field::text("description", "what it does, for people", value(5)),
+        ],
+    )
+}
+
+/// The values of the edited keys as they are declared.
+fn values(hook: &Hook) -> Vec<String> {
+    let spec = &hook.spec;
+    let timeout = spec.timeout.map(|_| format!("{}ms", hook.timeout.value.as_millis()));
+    vec![
+        spec.matcher.clone().unwrap_or_default(),
+        timeout.unwrap_or_default(),
+        spec.on_failure.map(|one| one.name().to_owned()).unwrap_or_default(),
+        spec.priority.name().to_owned(),
+        spec.condition.clone().unwrap_or_default(),
+        spec.description.clone().unwrap_or_default(),
+    ]
+}
+
+fn test_of(id: String) -> TestArguments {
+    TestArguments {
+        id: Some(id),
+        all: false,
+        event: None,
+        from_trace: None,
+        data: None,
+        in_box: false,
+        watch: false,
+        json: false,
+    }
+}
+
+fn trust_of(ids: Vec<String>) -> TrustArguments {
+    TrustArguments { ids, all: false, review: false, list: false, json: false, digest: None, uncovered: false }
+}

@@ -1,0 +1,165 @@
+//! Where somebody is in a long list or a long text. Only what is on the screen is ever drawn.
+
+use std::ops::Range;
+
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::text::wrapped;
+
+/// How a cursor moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+}
+
+impl Step {
+    /// The step that a key means in a list.
+    pub(crate) fn of(key: KeyCode) -> Option<Step> {
+        Some(match key {
+            KeyCode::Up => Step::Up,
+            KeyCode::Down => Step::Down,
+            KeyCode::PageUp => Step::PageUp,
+            KeyCode::PageDown => Step::PageDown,
+            KeyCode::Home => Step::First,
+            KeyCode::End => Step::Last,
+            _ => return None,
+        })
+    }
+}
+
+/// A cursor in a list, and the part of the list that is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ListCursor {
+    pub(crate) at: usize,
+    offset: usize,
+    height: usize,
+}
+
+impl ListCursor {
+    pub(crate) fn step(&mut self, step: Step, len: usize) {
+        let last = len.saturating_sub(1);
+        let page = self.height.saturating_sub(1).max(1);
+        self.at = match step {
+            Step::Up => self.at.saturating_sub(1),
+            Step::Down => self.at + 1,
+            Step::PageUp => self.at.saturating_sub(page),
+            Step::PageDown => self.at.saturating_add(page),
+            Step::First => 0,
+            Step::Last => last,
+        }
+        .min(last);
+    }
+
+    /// What is shown in so many rows; the cursor is always within it.
+    pub(crate) fn window(&mut self, height: usize, len: usize) -> Range<usize> {
+        self.height = height;
+        self.at = self.at.min(len.saturating_sub(1));
+        if self.at < self.offset {
+            self.offset = self.at;
+        } else if self.at >= self.offset + height {
+            self.offset = self.at + 1 - height.max(1);
+        }
+        self.offset = self.offset.min(len.saturating_sub(height));
+        self.offset..len.min(self.offset + height)
+    }
+
+    /// The entry that is shown in this row.
+    pub(crate) fn shown_in(&self, row: usize) -> usize {
+        self.offset + row
+    }
+}
+
+/// A text that can be longer than its area.
+#[derive(Debug, Default)]
+pub(crate) struct TextView {
+    lines: Vec<Line<'static>>,
+    rows: Vec<Line<'static>>,
+    width: u16,
+    offset: usize,
+    height: usize,
+    /// Whether its last row has been on the screen.
+    is_read: bool,
+}
+
+impl TextView {
+    pub(crate) fn new(lines: Vec<Line<'static>>) -> TextView {
+        TextView { lines, ..TextView::default() }
+    }
+
+    /// A text whose end is what matters.
+    pub(crate) fn at_end(lines: Vec<Line<'static>>) -> TextView {
+        TextView { lines, offset: usize::MAX, ..TextView::default() }
+    }
+
+    pub(crate) fn step(&mut self, step: Step) {
+        let page = self.height.saturating_sub(1).max(1);
+        self.offset = match step {
+            Step::Up => self.offset.saturating_sub(1),
+            Step::Down => self.offset + 1,
+            Step::PageUp => self.offset.saturating_sub(page),
+            Step::PageDown => self.offset + page,
+            Step::First => 0,
+            Step::Last => self.rows.len(),
+        }
+        .min(self.rows.len().saturating_sub(self.height));
+    }
+
+    /// Whether all of it has been on the screen.
+    pub(crate) fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// How many rows it takes at this width.
+    pub(crate) fn rows(&mut self, width: u16) -> usize {
+        if self.width != width || self.rows.is_empty() {
+            self.rows = wrapped(&self.lines, width);
+            self.width = width;
+        }
+        self.rows.len()
+    }
+
+    pub(crate) fn draw(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        self.height = usize::from(area.height);
+        let rows = self.rows(area.width);
+        self.offset = self.offset.min(rows.saturating_sub(self.height));
+        let end = rows.min(self.offset + self.height);
+        self.is_read |= end == rows && area.height > 0;
+        let shown = self.rows.get(self.offset..end).unwrap_or_default().to_vec();
+        frame.render_widget(Paragraph::new(shown), area);
+    }
+
+    /// Where in the text the area is, for people; nothing where all of it is shown.
+    pub(crate) fn position(&self) -> Option<String> {
+        let end = self.rows.len().min(self.offset + self.height);
+        (self.height < self.rows.len()).then(|| format!("rows {}–{end} of {}", self.offset + 1, self.rows.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_stays_in_the_window_and_the_window_in_the_list() {
+        let mut cursor = ListCursor::default();
+        assert_eq!(cursor.window(5, 10_000), 0..5);
+        cursor.step(Step::PageDown, 10_000);
+        cursor.step(Step::Down, 10_000);
+        assert_eq!((cursor.at, cursor.window(5, 10_000)), (5, 1..6));
+        cursor.step(Step::Last, 10_000);
+        assert_eq!(cursor.window(5, 10_000), 9_995..10_000);
+        assert_eq!(cursor.window(5, 3), 0..3);
+        assert_eq!((cursor.at, cursor.window(5, 0)), (2, 0..0));
+        cursor.step(Step::Up, 0);
+        assert_eq!(cursor.at, 0);
+    }
+}

@@ -1,0 +1,245 @@
+//! Markdown as lines for a terminal: what a model writes, styled as far as a terminal can.
+//!
+//! Nothing is fetched, and no link is hidden: an address stands behind its text. Markup that is not whole yet is shown as it is.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::theme::Theme;
+
+/// Text nested deeper is shown without further indentation.
+const DEEPEST: usize = 8;
+
+/// Markdown as lines.
+pub(crate) fn lines(text: &str, theme: &Theme) -> Vec<Line<'static>> {
+    let mut writer = Writer::new(theme);
+    for event in
+        Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS)
+    {
+        writer.take(event);
+    }
+    writer.end_line();
+    while writer.lines.last().is_some_and(|line| line.width() == 0) {
+        writer.lines.pop();
+    }
+    writer.lines
+}
+
+struct Writer<'t> {
+    theme: &'t Theme,
+    lines: Vec<Line<'static>>,
+    spans: Vec<Span<'static>>,
+    style: Vec<Style>,
+    /// The lists that are open, with the next number of each.
+    lists: Vec<Option<u64>>,
+    quotes: usize,
+    is_code: bool,
+    /// Where the links that are open lead.
+    links: Vec<String>,
+    /// What stands before the next text of an item.
+    mark: Option<String>,
+}
+
+impl<'t> Writer<'t> {
+    fn new(theme: &'t Theme) -> Writer<'t> {
+        Writer {
+            theme,
+            lines: Vec::new(),
+            spans: Vec::new(),
+            style: Vec::new(),
+            lists: Vec::new(),
+            quotes: 0,
+            is_code: false,
+            links: Vec::new(),
+            mark: None,
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) if self.is_code => {
+                for line in text.lines() {
+                    self.push(&format!("  {line}"), self.theme.accent);
+                    self.end_line();
+                }
+            }
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.push(&text, self.now()),
+            Event::Code(text) => self.push(&text, self.now().patch(self.theme.accent)),
+            Event::SoftBreak => self.push(" ", self.now()),
+            Event::HardBreak => self.end_line(),
+            Event::Rule => {
+                self.push("────────", self.theme.faint);
+                self.end_block();
+            }
+            Event::TaskListMarker(is_done) => self.push(if is_done { "[x] " } else { "[ ] " }, self.now()),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        let now = self.now();
+        match tag {
+            Tag::Heading { level, .. } => {
+                let marks =
+                    if level == HeadingLevel::H1 { Modifier::BOLD | Modifier::UNDERLINED } else { Modifier::BOLD };
+                self.style.push(now.add_modifier(marks));
+            }
+            Tag::Emphasis => self.style.push(now.add_modifier(Modifier::ITALIC)),
+            Tag::Strong => self.style.push(now.add_modifier(Modifier::BOLD)),
+            Tag::Strikethrough => self.style.push(now.add_modifier(Modifier::CROSSED_OUT)),
+            Tag::BlockQuote(_) => {
+                self.end_line();
+                self.quotes += 1;
+            }
+            Tag::CodeBlock(kind) => {
+                self.end_line();
+                self.is_code = true;
+                if let CodeBlockKind::Fenced(language) = kind
+                    && !language.is_empty()
+                {
+                    self.push(&format!("  {language}"), self.theme.faint);
+                    self.end_line();
+                }
+            }
+            Tag::List(first) => {
+                self.end_line();
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.end_line();
+                self.mark = Some(match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "• ".to_owned(),
+                });
+            }
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.links.push(dest_url.to_string());
+                self.style.push(now.add_modifier(Modifier::UNDERLINED));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.style.pop();
+                self.end_block();
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.style.pop()),
+            TagEnd::Paragraph if self.lists.is_empty() => self.end_block(),
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.end_line(),
+            TagEnd::TableCell => self.push("  ", self.now()),
+            TagEnd::BlockQuote(_) => {
+                self.end_line();
+                self.quotes = self.quotes.saturating_sub(1);
+            }
+            TagEnd::CodeBlock => {
+                self.is_code = false;
+                self.end_block();
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+                if self.lists.is_empty() {
+                    self.end_block();
+                }
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.style.pop();
+                let address = self.links.pop().unwrap_or_default();
+                let shown: String = self.spans.iter().map(|span| span.content.as_ref()).collect();
+                if !shown.ends_with(&address) {
+                    self.push(&format!(" ({address})"), self.theme.faint);
+                }
+            }
+            TagEnd::Table => self.end_block(),
+            _ => {}
+        }
+    }
+
+    fn now(&self) -> Style {
+        self.style.last().copied().unwrap_or_default()
+    }
+
+    fn push(&mut self, text: &str, style: Style) {
+        if self.spans.is_empty() {
+            let depth = self.lists.len().saturating_sub(1).min(DEEPEST);
+            let quote = "│ ".repeat(self.quotes.min(DEEPEST));
+            let mark = self.mark.take();
+            // What goes on in an item stands below its text.
+            let indent = if mark.is_none() && !self.lists.is_empty() { "  " } else { "" };
+            let before = format!("{quote}{}{indent}{}", "  ".repeat(depth), mark.unwrap_or_default());
+            if !before.is_empty() {
+                self.spans.push(Span::styled(before, self.theme.faint));
+            }
+        }
+        self.spans.push(Span::styled(text.replace('\t', "    "), style));
+    }
+
+    fn end_line(&mut self) {
+        if !self.spans.is_empty() {
+            self.lines.push(Line::from(std::mem::take(&mut self.spans)));
+        }
+    }
+
+    /// A blank line follows a block.
+    fn end_block(&mut self) {
+        self.end_line();
+        self.lines.push(Line::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        lines(text, &Theme::new(true)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn blocks_keep_their_shape() {
+        let text = "# Title\n\nWords **bold** and `code`.\n\n- one\n- two\n  - inner\n\n1. first\n2. second\n\n> quoted\n\n```rust\nlet x = 1;\n```\n\n[here](https://a.example)";
+        assert_eq!(
+            shown(text),
+            [
+                "Title",
+                "",
+                "Words bold and code.",
+                "",
+                "• one",
+                "• two",
+                "  • inner",
+                "",
+                "1. first",
+                "2. second",
+                "",
+                "│ quoted",
+                "",
+                "  rust",
+                "  let x = 1;",
+                "",
+                "here (https://a.example)",
+            ]
+        );
+    }
+
+    #[test]
+    fn markup_that_is_not_whole_is_text() {
+        assert_eq!(shown("half **bold"), ["half **bold"]);
+        assert_eq!(shown("```\nlet x"), ["  let x"]);
+        assert_eq!(shown(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn deep_nesting_ends() {
+        assert!(!shown(&"> ".repeat(5000)).iter().any(|line| line.len() > 100));
+        assert!(!shown(&format!("{}x", "- ".repeat(2000))).is_empty());
+    }
+}

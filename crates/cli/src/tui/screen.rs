@@ -1,0 +1,137 @@
+//! What other threads see of the panels: they show text there, ask questions in dialogs, and borrow the terminal.
+
+use std::fmt;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::time::Duration;
+
+use super::chat::front::ChatNews;
+use super::panel::PanelName;
+use crate::error::Failure;
+
+/// How often somebody who waits for an answer looks whether it is still needed.
+const LOOKING: Duration = Duration::from_millis(50);
+
+/// What comes to the panels from other threads.
+pub(crate) enum Message {
+    /// Text that a job printed.
+    Text { panel: PanelName, text: String },
+    /// A question to the person.
+    Ask(Question),
+    /// Nobody needs the answer to this question any more.
+    Withdraw(u64),
+    /// Somebody needs the terminal; it is theirs from `ready` to the end of `done`.
+    Suspend { ready: Sender<()>, done: Receiver<()> },
+    /// News of the conversation.
+    Chat(ChatNews),
+    /// A job is over.
+    Done { panel: PanelName, job: String, outcome: Result<u8, Failure> },
+}
+
+/// A question that waits for its answer. Dropped, it has none.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) id: u64,
+    /// Everything that is asked about; the last line is the question itself.
+    pub(crate) text: String,
+    pub(crate) kind: AnswerKind,
+    pub(crate) reply: Sender<String>,
+}
+
+/// What an answer may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerKind {
+    /// One of these ways, each with its letter in brackets, or no.
+    Ways(Vec<String>),
+    /// One of these rows, by its place.
+    Rows(Vec<String>),
+    /// Any text.
+    Text,
+    /// A text that nobody else should see.
+    Secret,
+}
+
+/// The way to the panels.
+#[derive(Clone)]
+pub(crate) struct Inbox {
+    sender: SyncSender<Message>,
+    waker: Arc<UnixStream>,
+    questions: Arc<AtomicU64>,
+}
+
+impl Inbox {
+    pub(crate) fn new(sender: SyncSender<Message>, waker: UnixStream) -> Inbox {
+        Inbox { sender, waker: Arc::new(waker), questions: Arc::default() }
+    }
+
+    /// Sends a message; false where the panels are gone. A full inbox holds the sender up.
+    pub(crate) fn send(&self, message: Message) -> bool {
+        let sent = self.sender.send(message).is_ok();
+        // A full pipe wakes them as well.
+        let _ = (&*self.waker).write(&[0]);
+        sent
+    }
+
+    /// The screen for what belongs to a panel.
+    pub(crate) fn screen(&self, panel: PanelName) -> Screen {
+        Screen { inbox: self.clone(), panel }
+    }
+}
+
+/// The panels as a job of one of them sees them.
+#[derive(Clone)]
+pub(crate) struct Screen {
+    inbox: Inbox,
+    panel: PanelName,
+}
+
+impl fmt::Debug for Screen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Screen").field("panel", &self.panel).finish_non_exhaustive()
+    }
+}
+
+impl Screen {
+    /// Shows text, which may be styled by us and holds nothing else that a terminal obeys.
+    pub(crate) fn show(&self, text: &str) {
+        self.inbox.send(Message::Text { panel: self.panel, text: text.to_owned() });
+    }
+
+    /// Tells the panel of the chat something.
+    pub(crate) fn chat(&self, news: ChatNews) {
+        self.inbox.send(Message::Chat(news));
+    }
+
+    /// Asks the person, until `over` says that the answer is not needed any more; none then, and where nobody answers.
+    pub(crate) fn ask(&self, text: &str, kind: AnswerKind, over: &dyn Fn() -> bool) -> Option<String> {
+        let (reply, answer) = channel();
+        let id = self.inbox.questions.fetch_add(1, Ordering::Relaxed);
+        self.inbox.send(Message::Ask(Question { id, text: text.to_owned(), kind, reply }));
+        loop {
+            match answer.recv_timeout(LOOKING) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Timeout) if over() => {
+                    self.inbox.send(Message::Withdraw(id));
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// Has something use the terminal while the panels are away from it.
+    pub(crate) fn suspended<T>(&self, works: impl FnOnce() -> T) -> T {
+        let (ready, is_ready) = channel();
+        let (ended, done) = channel();
+        self.inbox.send(Message::Suspend { ready, done });
+        // Where the panels are gone the terminal is free as well.
+        let _ = is_ready.recv();
+        let made = works();
+        drop(ended);
+        made
+    }
+}

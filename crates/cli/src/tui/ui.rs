@@ -1,0 +1,394 @@
+//! All panels together: which is in front, what is asked, what runs. It takes keys and messages and knows no terminal.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use ratatui::Frame;
+use ratatui::crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::chat::{ChatPanel, ChatSetup, SPINNER};
+use super::dialog::{DialogState, QuestionDialog};
+use super::help::Help;
+use super::hooks::HooksPanel;
+use super::list::Step;
+use super::panel::{Action, Job, Panel, PanelName};
+use super::screen::Message;
+use super::text::fitted;
+use super::theme::Theme;
+use crate::error::Failure;
+
+/// Smaller screens show nothing but their size.
+const SMALLEST: (u16, u16) = (24, 6);
+/// How long a conversation may take to end.
+const GRACE: Duration = Duration::from_secs(5);
+/// More of a pasted text is left out.
+const LONGEST_PASTE: usize = 1 << 20;
+
+/// What the loop does for the panels.
+pub(crate) enum Effect {
+    /// A job begins on a thread of its own.
+    Spawn(PanelName, Job),
+    /// Everything typed until now is forgotten.
+    DiscardInput,
+    /// Somebody else has the terminal until `done` ends.
+    Suspend { ready: Sender<()>, done: Receiver<()> },
+    /// The process is stopped, as by Ctrl-Z.
+    Stop,
+    /// Everything is drawn anew.
+    Clear,
+    /// The panels are left.
+    Quit,
+}
+
+pub(crate) struct Ui {
+    theme: Theme,
+    panels: Panels,
+    front: PanelName,
+    questions: VecDeque<QuestionDialog>,
+    help: Option<Help>,
+    /// What came of the last job, where its panel is not in front.
+    notice: Option<String>,
+    running: Vec<RunningJob>,
+    /// Since when the conversation is being ended.
+    leaving: Option<Instant>,
+    effects: Vec<Effect>,
+    has_changed: bool,
+    spin: usize,
+    /// Where the tabs and the panel were drawn.
+    tabs: Vec<Rect>,
+    body: Rect,
+}
+
+/// Every panel.
+struct Panels {
+    chat: ChatPanel,
+    hooks: HooksPanel,
+}
+
+impl Panels {
+    fn get(&mut self, name: PanelName) -> &mut dyn Panel {
+        match name {
+            PanelName::Chat => &mut self.chat,
+            PanelName::Hooks => &mut self.hooks,
+        }
+    }
+}
+
+struct RunningJob {
+    panel: PanelName,
+    title: String,
+    since: Instant,
+}
+
+impl Ui {
+    pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup) -> Ui {
+        let mut ui = Ui {
+            theme,
+            panels: Panels { chat: ChatPanel::new(chat), hooks: HooksPanel::new() },
+            front: first,
+            questions: VecDeque::new(),
+            help: None,
+            notice: None,
+            running: Vec::new(),
+            leaving: None,
+            effects: Vec::new(),
+            has_changed: true,
+            spin: 0,
+            tabs: Vec::new(),
+            body: Rect::default(),
+        };
+        ui.turn_to(first);
+        ui
+    }
+
+    #[cfg(test)]
+    pub(super) fn hooks(&self) -> &HooksPanel {
+        &self.panels.hooks
+    }
+
+    /// What is to be done now.
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Whether it must be drawn; asked once.
+    pub(crate) fn take_change(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    /// The screen is another one now, or was used by somebody else.
+    pub(crate) fn redraw(&mut self) {
+        self.has_changed = true;
+    }
+
+    /// Whether something moves, so that it is drawn now and then.
+    pub(crate) fn is_moving(&self) -> bool {
+        !self.running.is_empty() || self.panels.chat.is_moving() || self.leaving.is_some()
+    }
+
+    /// A moment is over while something moves.
+    pub(crate) fn tick(&mut self) {
+        self.spin = self.spin.wrapping_add(1);
+        self.panels.chat.tick();
+        if self.leaving.is_some_and(|since| since.elapsed() > GRACE) {
+            self.effects.push(Effect::Quit);
+        }
+        self.has_changed = true;
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Paste(text) => self.paste(&text),
+            Event::Resize(..) => self.has_changed = true,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn message(&mut self, message: Message) {
+        self.has_changed = true;
+        match message {
+            Message::Chat(news) => self.panels.chat.take(news),
+            Message::Text { panel, text } => self.panels.get(panel).show(&text),
+            Message::Ask(question) => {
+                self.questions.push_back(QuestionDialog::new(question, &self.theme));
+                if self.questions.len() == 1 {
+                    self.effects.push(Effect::DiscardInput);
+                }
+            }
+            Message::Withdraw(id) => self.questions.retain(|dialog| dialog.id() != id),
+            Message::Suspend { ready, done } => self.effects.push(Effect::Suspend { ready, done }),
+            Message::Done { panel, job, outcome } => self.done(panel, &job, &outcome),
+        }
+    }
+
+    fn done(&mut self, panel: PanelName, job: &str, outcome: &Result<u8, Failure>) {
+        if let Some(at) = self.running.iter().position(|running| running.panel == panel && running.title == job) {
+            self.running.remove(at);
+        }
+        if let (Err(failure), true) = (outcome, self.front != panel) {
+            self.notice = Some(format!("{}: {}", panel.title(), failure.message));
+        }
+        let action = self.panels.get(panel).done(job, outcome);
+        if self.leaving.is_some() && !self.panels.chat.is_alive() && panel == PanelName::Chat {
+            return self.effects.push(Effect::Quit);
+        }
+        self.act(panel, action);
+    }
+
+    fn key(&mut self, key: KeyEvent) {
+        self.has_changed = true;
+        self.notice = None;
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('l') if control => return self.effects.push(Effect::Clear),
+            KeyCode::Char('z') if control => return self.effects.push(Effect::Stop),
+            KeyCode::Char('q') if control => return self.quit(),
+            KeyCode::Char('c') if control && self.leaving.is_some() => return self.quit(),
+            _ => {}
+        }
+        if let Some(dialog) = self.questions.front_mut() {
+            if dialog.key(key) == DialogState::Closed {
+                self.close_question();
+            }
+        } else if let Some(help) = &mut self.help {
+            match Step::of(key.code) {
+                Some(step) => help.step(step),
+                None => self.help = None,
+            }
+        } else if !self.common_key(key) {
+            let (name, action) = (self.front, self.front().key(key));
+            self.act(name, action);
+        }
+    }
+
+    /// Leaves the panels once the conversation has ended in order; who asks twice does not wait for it.
+    pub(crate) fn quit(&mut self) {
+        self.has_changed = true;
+        if self.panels.chat.is_alive() && self.leaving.is_none() {
+            self.leaving = Some(Instant::now());
+            self.questions.clear();
+            self.panels.chat.end();
+        } else {
+            self.effects.push(Effect::Quit);
+        }
+    }
+
+    /// A question is answered; what was typed meanwhile does not answer the next one.
+    fn close_question(&mut self) {
+        self.questions.pop_front();
+        if !self.questions.is_empty() {
+            self.effects.push(Effect::DiscardInput);
+        }
+    }
+
+    /// Keys that mean the same in all panels; whether it was one.
+    fn common_key(&mut self, key: KeyEvent) -> bool {
+        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
+        let is_text = self.front().takes_text();
+        let panel = match key.code {
+            KeyCode::F(12) => return self.show_help(),
+            KeyCode::F(number) => PanelName::ALL.get(usize::from(number).wrapping_sub(1)),
+            KeyCode::Char(digit) if alt || (!is_text && !control) => {
+                digit.to_digit(10).and_then(|digit| PanelName::ALL.get((digit as usize).wrapping_sub(1)))
+            }
+            _ => None,
+        };
+        if let Some(panel) = panel {
+            self.turn_to(*panel);
+            return true;
+        }
+        match key.code {
+            KeyCode::Tab if !is_text => self.turn(1),
+            KeyCode::BackTab => self.turn(PanelName::ALL.len() - 1),
+            KeyCode::Char('?') if !is_text => return self.show_help(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn show_help(&mut self) -> bool {
+        let (title, keys) = (self.front.title(), self.front().keys());
+        self.help = Some(Help::new(title, &keys, &self.theme));
+        true
+    }
+
+    /// So many panels further; after the last comes the first.
+    fn turn(&mut self, by: usize) {
+        let at = PanelName::ALL.iter().position(|name| *name == self.front).unwrap_or_default();
+        if let Some(name) = PanelName::ALL.iter().cycle().nth(at + by) {
+            self.turn_to(*name);
+        }
+    }
+
+    fn turn_to(&mut self, name: PanelName) {
+        self.front = name;
+        self.has_changed = true;
+        let action = self.front().open();
+        self.act(name, action);
+    }
+
+    fn act(&mut self, panel: PanelName, action: Action) {
+        match action {
+            Action::None | Action::Changed => {}
+            Action::NextPanel => self.turn(1),
+            Action::Help => drop(self.show_help()),
+            Action::Run(job) if job.is_background => self.effects.push(Effect::Spawn(panel, job)),
+            Action::Run(job) => {
+                self.running.push(RunningJob { panel, title: job.title.clone(), since: Instant::now() });
+                self.effects.push(Effect::Spawn(panel, job));
+            }
+            Action::Leave if panel == PanelName::ALL[0] => self.quit(),
+            Action::Leave => self.turn_to(PanelName::ALL[0]),
+        }
+    }
+
+    fn mouse(&mut self, mouse: MouseEvent) {
+        let step = match mouse.kind {
+            MouseEventKind::ScrollUp => Some(Step::Up),
+            MouseEventKind::ScrollDown => Some(Step::Down),
+            MouseEventKind::Down(MouseButton::Left) => None,
+            // Moves of the pointer change nothing.
+            _ => return,
+        };
+        self.has_changed = true;
+        if let Some(dialog) = self.questions.front_mut() {
+            return step.map(|step| dialog.scroll(step)).unwrap_or_default();
+        }
+        let place = Position { x: mouse.column, y: mouse.row };
+        let tab = PanelName::ALL.into_iter().zip(&self.tabs).find(|(_, tab)| tab.contains(place));
+        if let (None, Some((name, _))) = (step, tab) {
+            return self.turn_to(name);
+        }
+        if self.body.contains(place) {
+            let body = self.body;
+            let (name, action) = (self.front, self.front().mouse(mouse, body));
+            self.act(name, action);
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.has_changed = true;
+        let text: String = text.replace("\r\n", "\n").replace('\r', "\n");
+        let kept = text.get(..text.floor_char_boundary(LONGEST_PASTE)).unwrap_or_default();
+        let clean: String = kept.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect();
+        if let Some(dialog) = self.questions.front_mut() {
+            return dialog.paste(&clean);
+        }
+        let (name, action) = (self.front, self.front().paste(&clean));
+        self.act(name, action);
+    }
+
+    /// The panel in front.
+    fn front(&mut self) -> &mut dyn Panel {
+        self.panels.get(self.front)
+    }
+
+    pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+            let text = format!("too small: {}×{}, {}×{} is the least", area.width, area.height, SMALLEST.0, SMALLEST.1);
+            let rows = super::text::wrapped(&[Line::from(text)], area.width);
+            return frame.render_widget(Paragraph::new(rows), area);
+        }
+        let [tabs, body, status] =
+            Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+        self.body = body;
+        self.draw_tabs(frame, tabs);
+        let theme = self.theme;
+        self.front().draw(frame, body, &theme);
+        let line = self.status(usize::from(status.width));
+        frame.render_widget(Paragraph::new(line), status);
+        if let Some(help) = &mut self.help {
+            help.draw(frame, area);
+        }
+        if let Some(dialog) = self.questions.front_mut() {
+            dialog.draw(frame, area, &theme);
+        }
+    }
+
+    fn draw_tabs(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        self.tabs.clear();
+        let mut x = area.x;
+        for (at, name) in PanelName::ALL.into_iter().enumerate() {
+            let title = format!(" {} {} ", at + 1, name.title());
+            let width = u16::try_from(title.len()).unwrap_or(u16::MAX).min(area.right().saturating_sub(x));
+            let tab = Rect { x, width, ..area };
+            let style = if name == self.front { self.theme.chosen } else { self.theme.faint };
+            frame.render_widget(Paragraph::new(Span::styled(title, style)), tab);
+            self.tabs.push(tab);
+            x = x.saturating_add(width);
+        }
+    }
+
+    /// What runs; else what came of it; else the most useful keys.
+    fn status(&mut self, width: usize) -> Line<'static> {
+        if self.leaving.is_some() {
+            let text = "the conversation ends; Ctrl-C does not wait for it";
+            return Line::from(Span::styled(fitted(text, width), self.theme.attention));
+        }
+        if let Some(job) = self.running.last() {
+            let picture = SPINNER.get(self.spin % SPINNER.len()).copied().unwrap_or_default();
+            let text = format!("{picture} {} · {} s", job.title, job.since.elapsed().as_secs());
+            return Line::from(Span::styled(fitted(&text, width), self.theme.attention));
+        }
+        if let Some(notice) = &self.notice {
+            return Line::from(Span::styled(fitted(&ollm_store::one_line(notice), width), self.theme.bad));
+        }
+        let keys = self.front().keys();
+        let mut text: Vec<String> = keys.iter().map(|key| format!("{} {}", key.keys, key.help)).collect();
+        text.push("? help".to_owned());
+        while text.len() > 1 && text.join(" · ").chars().count() > width {
+            // The last one leads to all the others.
+            text.remove(text.len() - 2);
+        }
+        Line::from(Span::styled(fitted(&text.join(" · "), width), self.theme.faint))
+    }
+}

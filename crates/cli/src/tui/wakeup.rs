@@ -1,0 +1,99 @@
+//! Waits for whatever comes first: a key, a signal, a message of another thread, or a moment that was asked for.
+
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+
+/// The signals that matter here.
+const SIGNALS: [i32; 6] = [SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH];
+
+/// What can wake the loop.
+pub(crate) struct Wakeup {
+    stream: UnixStream,
+    /// Whether keys are waited for.
+    has_keyboard: bool,
+    signals: Vec<Signal>,
+}
+
+struct Signal {
+    number: i32,
+    came: Arc<AtomicBool>,
+    ids: Vec<SigId>,
+}
+
+/// Why the loop is awake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Awake {
+    /// Keys can be read.
+    pub(crate) has_keys: bool,
+    /// The terminal is gone.
+    pub(crate) is_hung_up: bool,
+}
+
+impl Wakeup {
+    /// Listens for signals; the stream given back wakes as well.
+    pub(crate) fn new() -> io::Result<(Wakeup, UnixStream)> {
+        let (stream, waker) = UnixStream::pair()?;
+        stream.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let mut wakeup = Wakeup { stream, has_keyboard: true, signals: Vec::new() };
+        for number in SIGNALS {
+            let came = Arc::new(AtomicBool::new(false));
+            // The mark is set before the stream wakes.
+            let ids = vec![
+                signal_hook::flag::register(number, Arc::clone(&came))?,
+                signal_hook::low_level::pipe::register(number, waker.try_clone()?)?,
+            ];
+            wakeup.signals.push(Signal { number, came, ids });
+        }
+        Ok((wakeup, waker))
+    }
+
+    /// Sleeps until something comes, or until the moment is over.
+    pub(crate) fn wait(&mut self, moment: Option<Duration>) -> io::Result<Awake> {
+        let stdin = io::stdin();
+        let moment = moment.and_then(|moment| Timespec::try_from(moment).ok());
+        let mut looked = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN)];
+        if self.has_keyboard {
+            looked.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
+        }
+        match poll(&mut looked, moment.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let seen = looked.get(1).map_or(PollFlags::empty(), PollFd::revents);
+        let awake = Awake {
+            has_keys: seen.contains(PollFlags::IN),
+            is_hung_up: seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
+        };
+        let mut room = [0; 256];
+        while (&self.stream).read(&mut room).is_ok_and(|count| count > 0) {}
+        Ok(awake)
+    }
+
+    /// The terminal is gone, and would wake us for ever.
+    pub(crate) fn forget_keyboard(&mut self) {
+        self.has_keyboard = false;
+    }
+
+    /// The signals that came since this was last asked.
+    pub(crate) fn signals(&self) -> Vec<i32> {
+        let came = |signal: &&Signal| signal.came.swap(false, Ordering::SeqCst);
+        self.signals.iter().filter(came).map(|signal| signal.number).collect()
+    }
+}
+
+impl Drop for Wakeup {
+    fn drop(&mut self) {
+        for id in self.signals.iter().flat_map(|signal| &signal.ids) {
+            signal_hook::low_level::unregister(*id);
+        }
+    }
+}

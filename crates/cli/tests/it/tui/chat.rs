@@ -1,0 +1,176 @@
+//! The panel of the chat: what streams, what is asked, and what the keys do in the running session.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::lab::Lab;
+use crate::lab::pty::{LARGE, Pty, Size};
+
+fn call(tool: &str, args: &Value) -> String {
+    json!({"tool_calls": [{"id": "1", "name": tool, "arguments": args}]}).to_string()
+}
+
+fn text(text: &str) -> String {
+    json!({"content": text}).to_string()
+}
+
+/// A lab whose model answers with these lines.
+fn lab(answers: &[String]) -> Lab {
+    let lab = Lab::new();
+    lab.write("talk.jsonl", answers.join("\n") + "\n");
+    lab
+}
+
+fn chat(lab: &Lab, more: &[&str]) -> Pty {
+    let mut chat = lab.pty(LARGE, &[&["tui", "--model", "replay:../talk.jsonl"], more].concat());
+    chat.sees("approval");
+    chat
+}
+
+fn leave(mut chat: Pty) {
+    chat.types("\x04");
+    let ran = chat.ends();
+    assert!(ran.code == 0 && ran.has_restored(), "{ran:?}");
+}
+
+#[test]
+fn an_answer_is_markdown_and_nothing_in_it_reaches_the_terminal_as_an_order() {
+    let lab = lab(&[text("# Title\n\nSome **bold** words and \u{1b}[2J\u{202e}evil.\n\n- one\n- two")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("hello\r");
+    let shown = chat.sees("• two");
+    assert!(shown.contains("> hello") && shown.contains("Some bold words"), "{shown}");
+    assert!(shown.contains(r"\u{1b}[2J\u{202e}evil"), "{shown}");
+    leave(chat);
+}
+
+#[test]
+fn an_edit_is_seen_as_a_difference_before_it_is_approved() {
+    let lab = lab(&[call("write_file", &json!({"path": "a.txt", "content": "new\n"})), text("done")]);
+    lab.write("project/a.txt", "old\n");
+    let mut chat = chat(&lab, &[]);
+    chat.types("go\r");
+    let shown = chat.sees("May it run?");
+    assert!(shown.contains("-old") && shown.contains("+new"), "{shown}");
+    assert_eq!(fs::read_to_string(lab.project.join("a.txt")).unwrap(), "old\n");
+    chat.types("y\r").sees("done");
+    assert_eq!(fs::read_to_string(lab.project.join("a.txt")).unwrap(), "new\n");
+    leave(chat);
+}
+
+#[test]
+fn what_is_typed_while_the_model_works_answers_no_question() {
+    let lab = lab(&[call("shell", &json!({"command": "touch ran"})), text("done")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("go\ry\ryes\ra\r").sees("May it run?");
+    chat.types("\x1b").sees("said no");
+    assert!(!lab.project.join("ran").exists());
+    leave(chat);
+}
+
+#[test]
+fn control_c_interrupts_a_tool_and_the_session_goes_on() {
+    let lab = lab(&[call("shell", &json!({"command": "sleep 1000"})), text("again")]);
+    let mut chat = chat(&lab, &["--approval", "yolo"]);
+    chat.types("go\r").sees("tool shell");
+    chat.types("\x03").sees("interrupting");
+    chat.sees("approval yolo");
+    chat.types("go on\r").sees("again");
+    leave(chat);
+}
+
+#[test]
+fn tab_completes_commands_names_and_files() {
+    let lab = lab(&[text("hi")]);
+    lab.user_hook("before_tool", "own", "exit 0\n", "");
+    lab.write("project/notes.md", "x");
+    let mut chat = chat(&lab, &[]);
+    chat.types("/hoo\t").sees("> /hooks ");
+    chat.types("dis\t").sees("> /hooks disable ");
+    chat.types("user:o\t").sees("> /hooks disable user:own.json:before_tool:own");
+    chat.types("\r").sees("is off");
+    chat.types("/m\t").sees("/model");
+    chat.types("\x03look at @no\t").sees("@notes.md");
+    chat.types("\x03/hoks\r").sees("did you mean /hooks?");
+    leave(chat);
+}
+
+#[test]
+fn approval_clear_and_resume_change_the_running_conversation() {
+    let lab = lab(&[text("first answer"), text("second answer")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("a first question\r").sees("first answer");
+    chat.types("/approval auto\r").sees("approval auto");
+    chat.types("/clear\r").sees_no_more("first answer");
+    chat.sees("approval auto");
+    chat.types("/resume\r").sees("Which conversation goes on?");
+    chat.types("\r").sees("first answer");
+    chat.sees("a first question");
+    leave(chat);
+    assert_eq!(fs::read_dir(lab.home.join(".ollm/sessions")).unwrap().count(), 2);
+}
+
+#[test]
+fn without_a_model_the_panels_say_what_to_do_and_go_on() {
+    let lab = Lab::new();
+    let lab = lab.set("OLLAMA_HOST", "127.0.0.1:1");
+    let mut panels = lab.pty(LARGE, &["tui"]);
+    panels.sees("hint");
+    panels.types("\x1b2").sees("Exit");
+    panels.types("\x11");
+    assert_eq!(panels.ends().code, 0);
+}
+
+#[test]
+fn a_signal_in_the_middle_of_a_turn_ends_the_session_in_order() {
+    let lab = lab(&[call("shell", &json!({"command": "sleep 1000"}))]);
+    lab.user_hook("session_end", "bye", "touch \"$OLLM_PROJECT_DIR/ended\"\n", "");
+    let mut chat = chat(&lab, &["--approval", "yolo"]);
+    chat.types("go\r").sees("tool shell");
+    chat.signal(15);
+    let ran = chat.ends();
+    assert!(ran.code == 143 && ran.has_restored(), "{ran:?}");
+    assert!(lab.project.join("ended").exists());
+}
+
+#[test]
+fn a_small_terminal_has_room_for_a_talk() {
+    let lab = lab(&[text("a rather long answer that does not fit into one row of a small terminal")]);
+    let mut chat = lab.pty(Size { rows: 12, columns: 40 }, &["tui", "--model", "replay:../talk.jsonl"]);
+    chat.sees("approval ask");
+    chat.types("hi\r").sees("small terminal");
+    leave(chat);
+}
+
+#[test]
+fn the_plain_chat_moves_completes_and_has_the_same_commands() {
+    let lab = lab(&[call("shell", &json!({"command": "sleep 1000"})), text("**again**")]);
+    let arguments = ["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"];
+    let mut chat = lab.pty(LARGE, &arguments);
+    chat.waits_for("> ").types("go\r");
+    chat.sees("tool shell · ");
+    chat.types("\x03").waits_for("interrupted").waits_for("> ");
+    chat.sees_no_more("tool shell · ");
+    chat.types("/hoo\t").waits_for("/hooks").types("\x15/aproval\r");
+    chat.waits_for("did you mean /approval?").waits_for("> ").types("/approval auto\r");
+    chat.waits_for("auto\r\n").waits_for("> ").types("/clear\r");
+    chat.waits_for("Ctrl-D leaves").waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+}
+
+#[test]
+fn an_earlier_conversation_is_picked_and_recapped() {
+    let lab = lab(&[text("a first answer")]);
+    let ran = lab.run(&["run", "a first question", "--model", "replay:../talk.jsonl"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let mut chat = lab.pty(LARGE, &["session", "resume", "--model", "replay:../talk.jsonl"]);
+    let shown = chat.sees("Which conversation goes on?");
+    assert!(shown.contains("1  ") && shown.contains("a first question"), "{shown}");
+    chat.types("1\r");
+    chat.sees("model: a first answer");
+    chat.waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+    let nobody = lab.run(&["session", "resume"]);
+    assert!(nobody.code == 64 && nobody.stderr.contains("ollm session list"), "{nobody:?}");
+}

@@ -1,0 +1,189 @@
+//! Every key of the panel of hooks, and what it leaves on the disk.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+use crate::lab::pty::{LARGE, Pty};
+use crate::lab::shell_event;
+
+/// A hook of the user and one of the project, with the cursor on the first.
+fn panel(lab: &Lab) -> Pty {
+    let mut panel = lab.pty(LARGE, &["tui", "--panel", "hooks"]);
+    panel.sees("● own");
+    panel
+}
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "own", "touch \"$OLLM_PROJECT_DIR/own-ran\"\n", "");
+    lab.workspace_hook("before_tool", "guest", "touch \"$OLLM_PROJECT_DIR/guest-ran\"\n", "");
+    lab
+}
+
+fn entry(lab: &Lab, name: &str) -> Value {
+    let hooks = lab.run(&["hook", "list", "--json"]).answer();
+    hooks.as_array().unwrap().iter().find(|hook| hook["name"] == name).cloned().unwrap_or_default()
+}
+
+/// Puts the cursor on a hook.
+fn choose(panel: &mut Pty, name: &str) {
+    panel.types("/").types(name).types("\r").sees(&format!("/{name} "));
+    panel.types("\x1b[F").sees(&format!("name        {name}"));
+}
+
+fn leave(mut panel: Pty) {
+    panel.types("\x11");
+    let ran = panel.ends();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.has_restored(), "{ran:?}");
+}
+
+#[test]
+fn enter_switches_a_hook_off_and_on_again() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("\r").sees("○ own");
+    assert_eq!(entry(&lab, "own")["enabled"], false);
+    panel.types("\x1b[C").sees("● own");
+    assert_eq!(entry(&lab, "own")["enabled"], true);
+    leave(panel);
+}
+
+#[test]
+fn r_shows_the_script_and_approves_exactly_it_and_w_withdraws() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    choose(&mut panel, "guest");
+    panel.sees("guest !");
+    panel.types("r");
+    let shown = panel.sees("[a]lways");
+    assert!(shown.contains("Question"), "{shown}");
+    assert!(shown.contains("guest-ran"), "{shown}");
+    panel.types("a\r").sees("is approved");
+    panel.sees_no_more("guest !");
+    assert_eq!(entry(&lab, "guest")["trust"], "trusted");
+    lab.event(shell_event("ls"));
+    assert!(lab.project.join("guest-ran").exists());
+    panel.types("w").sees("no longer approved");
+    panel.sees("guest !");
+    assert_eq!(entry(&lab, "guest")["trust"], "untrusted");
+    leave(panel);
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_shown_approves_nothing() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    choose(&mut panel, "guest");
+    panel.types("ra\ra\ralways\r").sees("[a]lways");
+    assert_eq!(entry(&lab, "guest")["trust"], "untrusted");
+    panel.types("y\r").sees("is not among the answers");
+    panel.types("\x1b").sees("was not approved");
+    assert_eq!(entry(&lab, "guest")["trust"], "untrusted");
+    leave(panel);
+}
+
+#[test]
+fn a_declares_a_script_as_a_hook() {
+    let lab = lab();
+    lab.user("extra.sh", "exit 0\n");
+    let mut panel = panel(&lab);
+    panel.types("a").sees("Add a hook");
+    panel.types("\textra.sh\t\tshell\r").sees("extra stands in");
+    panel.sees("● extra");
+    assert_eq!(entry(&lab, "extra")["events"], serde_json::json!(["before_tool"]));
+    let file = fs::read_to_string(lab.home.join(".ollm/hooks/extra.json")).unwrap();
+    assert!(file.contains("\"matcher\": \"shell\""), "{file}");
+    panel.types("a").sees("Add a hook");
+    panel.types("\tnowhere.sh\r").sees("there is no file nowhere.sh");
+    leave(panel);
+}
+
+#[test]
+fn e_changes_the_keys_of_a_hook_where_it_is_declared() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("e").sees("Edit own");
+    panel.types("shell\t5s\t\x1b[C\x1b[C\r").sees("changed");
+    panel.sees("block");
+    let file = fs::read_to_string(lab.home.join(".ollm/hooks/own.json")).unwrap();
+    for part in ["\"matcher\": \"shell\"", "\"timeout\": \"5s\"", "\"onFailure\": \"block\""] {
+        assert!(file.contains(part), "{part} is not in {file}");
+    }
+    let before = file;
+    panel.types("e").sees("Edit own");
+    panel.types("\x1b").sees_no_more("Edit own");
+    assert_eq!(fs::read_to_string(lab.home.join(".ollm/hooks/own.json")).unwrap(), before, "Esc changes nothing");
+    leave(panel);
+}
+
+#[test]
+fn o_hands_the_terminal_to_the_editor_and_takes_it_back() {
+    let lab = lab();
+    let script =
+        "#!/bin/sh\necho the editor is here\nread line\nsed -i 's/\"own\",/\"own\", \"priority\": \"low\",/' \"$1\"\n";
+    lab.write_executable("edit", script);
+    let editor = lab.root.join("edit");
+    let lab = lab.set("EDITOR", editor.to_str().unwrap());
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("o").sees("the editor is here");
+    panel.types("\n").sees("● own");
+    panel.sees("low");
+    assert!(fs::read_to_string(lab.home.join(".ollm/hooks/own.json")).unwrap().contains("low"));
+    leave(panel);
+}
+
+#[test]
+fn d_deletes_after_a_yes_and_only_then() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("d").sees("[w]ith its files");
+    panel.types("n\r").sees("stays, because you did not say yes");
+    assert!(lab.home.join(".ollm/hooks/own.json").exists());
+    panel.types("d").sees("[w]ith its files");
+    panel.types("w\r").sees("is gone from");
+    panel.sees_no_more("● own");
+    assert!(!lab.home.join(".ollm/hooks/own.sh").exists());
+    leave(panel);
+}
+
+#[test]
+fn t_really_runs_the_hook() {
+    let lab = lab();
+    lab.user_hook("before_tool", "own", "echo '{\"continue\": false, \"systemMessage\": \"not today\"}'\n", "");
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("t").sees("not today");
+    leave(panel);
+}
+
+#[test]
+fn every_key_says_on_the_screen_what_an_agent_would_be_refused() {
+    let lab = lab();
+    let lab = lab.set("OLLM_AGENT", "1");
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    for key in ["\r", "d", "o"] {
+        panel.types(key).sees("hint");
+        panel.types("g");
+    }
+    choose(&mut panel, "guest");
+    panel.types("r").sees("hint");
+    assert_eq!(entry(&lab, "own")["enabled"], true);
+    leave(panel);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_counted_and_named_by_the_list() {
+    let lab = lab();
+    lab.user("broken.json", "{");
+    let mut panel = panel(&lab);
+    panel.sees("hooks, 1 broken");
+    leave(panel);
+}

@@ -1,0 +1,52 @@
+//! What holds for all panels: sizes, signals, the terminal on every way out.
+
+use crate::lab::Lab;
+use crate::lab::pty::{Size, USUAL};
+
+#[test]
+fn without_a_terminal_the_panels_say_what_else_there_is() {
+    let lab = Lab::new();
+    let ran = lab.run(&["tui"]);
+    assert!(ran.code == 64 && ran.stderr.contains("ollm chat") && ran.stdout.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn a_tiny_terminal_says_so_and_a_larger_one_goes_on() {
+    let lab = Lab::new();
+    let mut panels = lab.pty(Size { rows: 5, columns: 20 }, &["tui", "--panel", "hooks"]);
+    panels.sees("too small");
+    panels.resize(Size { rows: 12, columns: 40 });
+    panels.sees("Exit");
+    for step in 0..200 {
+        panels.resize(Size { rows: 1 + step % 40, columns: 1 + (step * 7) % 120 });
+    }
+    panels.resize(USUAL);
+    panels.sees("Exit");
+    panels.types("\x11");
+    assert_eq!(panels.ends().code, 0);
+}
+
+#[test]
+fn signals_end_the_panels_with_the_terminal_as_it_was() {
+    for (signal, code) in [(15, 143), (1, 129), (2, 130)] {
+        let lab = Lab::new();
+        let mut panels = lab.pty(USUAL, &["tui", "--panel", "hooks"]);
+        panels.sees("Exit");
+        panels.signal(signal);
+        let ran = panels.ends();
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.has_restored(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_stopped_program_leaves_the_terminal_and_comes_back() {
+    let lab = Lab::new();
+    let mut panels = lab.pty(USUAL, &["tui", "--panel", "hooks"]);
+    panels.sees("Exit");
+    panels.signal(20);
+    panels.waits_for("\x1b[?1049l");
+    panels.continues("\x1b[?1049h").sees("Exit");
+    panels.types("\x11");
+    assert_eq!(panels.ends().code, 0);
+}
