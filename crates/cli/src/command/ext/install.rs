@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ollm_app::install::{Downgrade, Order, PackageSource, Prepared, Reach, Staged, prepare};
-use ollm_app::{App, AppContext, refuse_agents};
+use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
 use ollm_protocol::Code;
 use ollm_store::{Digest, Hasher, escape_for_people, one_line};
@@ -113,13 +113,16 @@ fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Ou
         Some(_) => format!("Put this in the place of the installed `{name}`?"),
         None => format!("Install `{name}`?"),
     };
-    match ask(&screen, &question, YES, output) {
+    go_on(ask(&screen, &question, YES, output), &format!("`{name}` was not installed"))
+}
+
+/// Goes on only if a person said yes.
+pub(super) fn go_on(chosen: Chosen<()>, otherwise: &str) -> Result<(), Failure> {
+    match chosen {
         Chosen::One(()) => Ok(()),
-        Chosen::No => {
-            Err(Failure::new(Code::NotConfirmed, format!("`{name}` was not installed, because you did not say yes")))
-        }
+        Chosen::No => Err(Failure::new(Code::NotConfirmed, format!("{otherwise}, because you did not say yes"))),
         Chosen::Nobody => {
-            let message = format!("`{name}` was not installed: there is no terminal to ask on");
+            let message = format!("{otherwise}: there is no terminal to ask on");
             Err(Failure::new(Code::NotConfirmed, message).hint("`--yes` accepts what is shown, and approves nothing"))
         }
     }
@@ -139,7 +142,10 @@ fn approve(
         return Ok(());
     }
     let waits = format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(name, &digest));
-    if verified.is_none() && (acceptance.yes || !output.asker().is_there()) {
+    let may_ask = output.asker().is_there() && !acceptance.yes;
+    // Where only a person approves, no configuration does so in their place.
+    let is_vouched = verified.is_some() && refuse_approval("extensions", Some("verified"), app.context()).is_ok();
+    if !is_vouched && !may_ask {
         output.tell(&waits);
         return Ok(());
     }
@@ -148,7 +154,7 @@ fn approve(
         let message = format!("`{name}` changed right after it was installed, and was not approved");
         return Err(Failure::new(Code::DigestMismatch, message).hint("look through it before you approve it"));
     }
-    if let Some(why) = verified {
+    if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
     } else if ask_person(extension, &whole, app, output).is_err() {
         // It stays installed, as was accepted before.

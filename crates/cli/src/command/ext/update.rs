@@ -4,16 +4,16 @@ use ollm_app::install::{
     Installed, Prepared, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
 };
 use ollm_app::{App, AppContext, refuse_agents};
-use ollm_protocol::Code;
+use ollm_catalog::validate_extension;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::consent::additions;
-use super::install::{fetch, reach, settle, version};
+use super::install::{fetch, go_on, reach, settle, version};
 use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
-use crate::ask::{Chosen, YES};
+use crate::ask::YES;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
@@ -79,7 +79,7 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
     let app = App::load_as_is(context)?;
     let now = named(name, &app)?;
     if let Some(before) = version_before(name, context) {
-        let (old, _) = ollm_catalog::validate_extension(&before.folder, &app.rules);
+        let (old, _) = validate_extension(&before.folder, &app.rules);
         for (what, text) in additions(&old, &now.root, &app.rules) {
             output.tell(&format!("{what} {text}"));
         }
@@ -87,16 +87,9 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
             return Ok(json!({"name": name, "version": before.version, "changed": false}));
         }
         let question = format!("Put {name} {} in the place of {}?", before.version, now.manifest.version);
-        match (acceptance.yes, || output.asker().choose(&question, YES, &|| false)) {
-            (true, _) => {}
-            (false, ask) => match ask() {
-                Chosen::One(()) => {}
-                Chosen::No => return Err(Failure::new(Code::NotConfirmed, format!("{name} stays as it is"))),
-                Chosen::Nobody => {
-                    let message = format!("{name} stays as it is: there is no terminal to ask on");
-                    return Err(Failure::new(Code::NotConfirmed, message).hint("`--yes` does it without asking"));
-                }
-            },
+        if !acceptance.yes {
+            let chosen = output.asker().choose(&question, YES, &|| false);
+            go_on(chosen, &format!("{name} stays as it is"))?;
         }
     }
     let Installed { version, .. } = roll_back(name, context)?;
@@ -108,11 +101,8 @@ fn back(name: &str, acceptance: Acceptance, context: &AppContext, output: &mut O
     if let Some(digest) = state.digest.and_then(|digest| digest.parse().ok()).filter(|_| trust != "trusted") {
         output.tell(&format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(name, &digest)));
     }
-    Ok(json!({"name": name, "version": version, "previousVersion": now_version(now), "trust": trust, "changed": true}))
-}
-
-fn now_version(extension: &ollm_catalog::Extension) -> &str {
-    &extension.manifest.version
+    let before = &now.manifest.version;
+    Ok(json!({"name": name, "version": version, "previousVersion": before, "trust": trust, "changed": true}))
 }
 
 /// `ollm ext pin`.

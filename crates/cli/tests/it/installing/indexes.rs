@@ -217,4 +217,9 @@ fn a_digest_in_the_configuration_makes_an_extension_verified() {
     team.configure(&format!("hooks: {{pins: [\"{}\"]}}\n", digest_bytes(&archive)));
     let told = changed(&installed(&team.lab, &["guard", "--json"]));
     assert_eq!(told["trust"], "trusted", "{told:#}");
+    // Where only a person approves, nothing else does.
+    assert_eq!(team.lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    team.configure(&format!("hooks: {{approveByDigest: false, pins: [\"{}\"]}}\n", digest_bytes(&archive)));
+    let told = changed(&installed(&team.lab, &["guard", "--json"]));
+    assert_eq!(told["trust"], "untrusted", "{told:#}");
 }
