@@ -31,7 +31,7 @@ pub(super) fn run(command: SessionCommand, context: &AppContext, output: &mut Ou
 }
 
 fn no_choice() -> Failure {
-    Failure::new(Code::Declined, "no conversation was chosen")
+    Failure::new(Code::UnknownSession, "no conversation was chosen")
         .hint("`ollm session list` lists them, `ollm session resume ID` goes on")
 }
 
