@@ -307,9 +307,12 @@ fn a_server_that_may_have_to_be_downloaded_has_longer_for_its_first_answer_and_t
         .chain(declared["args"].as_array().into_iter().flatten())
         .map(|word| ollm_shell::shell_word(word.as_str().unwrap()).to_string())
         .collect();
-    let script = format!("#!/bin/sh\nexec {}\n", words.join(" "));
-    let runner = |name: &str| lab.write_executable(&format!("bin/{name}"), &script);
-    declare(&lab, USER, &json!({"slow": {"command": runner("other")}, "fetched": {"command": runner("uvx")}}));
+    let runner = |name: &str, seconds: f32| {
+        let script = format!("#!/bin/sh\nsleep {seconds}\nexec {}\n", words.join(" "));
+        lab.write_executable(&format!("bin/{name}"), &script)
+    };
+    let (slow, fetched) = (runner("other", 60.0), runner("uvx", 0.3));
+    declare(&lab, USER, &json!({"slow": {"command": slow}, "fetched": {"command": fetched}}));
     let fetched = lab.run(&["mcp", "call", "fetched", "echo", "text=hi", "--json"]);
     assert_eq!((fetched.code, text_of(&fetched)), (0, "hi".to_owned()), "{fetched:?}");
     assert!(fetched.stderr.contains("may have to download it first; it has 2 minutes"), "{fetched:?}");
