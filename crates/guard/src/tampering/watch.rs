@@ -366,7 +366,16 @@ impl Watch {
         }
         let tail = field.tail.as_deref().unwrap_or_default();
         let (_, tail) = tail.split_once('/')?;
-        self.by_ending(tail, Reach::File)
+        self.by_ending(tail, Reach::File).or_else(|| self.by_name(tail).filter(|_| field.hollow.is_none()))
+    }
+
+    /// A file in a folder that a command or a file names: it may be that of an agent. What people keep in variables is their own.
+    fn by_name(&self, name: &str) -> Option<Hit> {
+        let is_it = |known: &str| known.contains('.') && known.eq_ignore_ascii_case(name);
+        if OWN_FILES.iter().any(|own| is_it(own)) {
+            return self.single.first().map(|own| Hit::Perhaps(own.join(name)));
+        }
+        self.roots.named().find(|named| is_it(named.last)).map(|named| Hit::Perhaps(named.path()))
     }
 
     /// Another name of the same file.
@@ -389,6 +398,9 @@ impl Watch {
         None
     }
 }
+
+/// Files in our own folders that decide what runs.
+const OWN_FILES: &[&str] = &["config.yaml", "mcp.json", "policy.yaml"];
 
 /// What `git` runs in its folder of hooks, as far as anybody plants something there.
 const GIT_HOOKS: &[&str] = &[
