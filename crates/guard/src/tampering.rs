@@ -1,7 +1,6 @@
 //! The second guard: writes to the files that decide which guards run.
 
 mod own;
-mod protected;
 mod repository;
 mod roots;
 mod search;
@@ -15,6 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ollm_protocol::protected::protected;
+pub use ollm_protocol::protected::{From, Lock, PROTECTED, Protected, Row};
 use ollm_protocol::{Event, Verdict};
 
 use crate::{
@@ -28,8 +29,6 @@ use crate::{
     walk::{Deed, Run},
     writes::{self, Touch},
 };
-use protected::protected;
-pub use protected::{From, Lock, PROTECTED, Protected, Row};
 use watch::{Hit, Reach, Watch};
 
 /// Whose files are to be protected, and where relative paths begin.

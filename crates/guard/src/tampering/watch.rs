@@ -10,10 +10,9 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    protected::{From, Lock, Protected, protected},
-    roots::Roots,
-};
+use ollm_protocol::protected::{From, Lock, Protected, protected};
+
+use super::roots::Roots;
 use crate::{
     field::{Field, Place},
     path,

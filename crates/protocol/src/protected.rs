@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Whose files, and which: a folder stands for all that is in it.
+#[derive(Debug)]
 pub struct Row {
     /// The agent, or what the files are for.
     pub agent: &'static str,
@@ -103,7 +104,6 @@ const fn row(agent: &'static str, home: &'static [&'static str], project: &'stat
 
 /// A protected path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Protected {
     /// The file or folder; it need not exist.
     pub path: PathBuf,
@@ -114,7 +114,7 @@ pub struct Protected {
 }
 
 /// The table, written out for these folders.
-pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
+pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     let mut paths = Vec::new();
     for row in PROTECTED {
         let below = |root: &Path, names: &[&str]| {
@@ -131,7 +131,7 @@ pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protec
 
 #[cfg(test)]
 mod tests {
-    use ollm_protocol::dialect::AGENTS;
+    use crate::dialect::AGENTS;
 
     use super::*;
 
