@@ -25,7 +25,15 @@ pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
 
 /// A path as seen from a folder, without `.`, `..` and doubled slashes.
 pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
-    tidied(folder.join(path))
+    tidied(in_folder(folder, path))
+}
+
+/// A path as seen from a folder, as it is written. Room for both is made at once.
+pub(crate) fn in_folder(folder: &Path, path: &str) -> PathBuf {
+    let mut joined = PathBuf::with_capacity(folder.as_os_str().len() + 1 + path.len());
+    joined.push(folder);
+    joined.push(path);
+    joined
 }
 
 /// Whether two tidy paths are the same, by their texts.
@@ -97,8 +105,15 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
 
 /// The same of a path that is not needed any more.
 pub(crate) fn tidied(path: PathBuf) -> PathBuf {
-    if is_tidy(path.as_os_str().as_encoded_bytes()) {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if is_tidy(bytes) {
         return path;
+    }
+    // A folder joined with `.`, as most searches begin.
+    if let (Some(b"/."), Some(folder)) = (bytes.last_chunk::<2>(), path.parent())
+        && is_tidy(folder.as_os_str().as_encoded_bytes())
+    {
+        return folder.to_owned();
     }
     let mut tidied = PathBuf::new();
     for part in path.components() {

@@ -85,9 +85,17 @@ impl Shelter {
     /// Whether a field may name our own program, by its last part alone.
     fn may_be_program(&self, field: &Field) -> bool {
         let text = field.tail.as_deref().unwrap_or(&field.text);
-        let name = path::base_name(text);
         let own = self.executable.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
         let mut names = std::iter::once("ollm").chain(own);
+        // Most words end otherwise, whatever folder they begin with.
+        let ends = |name: &str| {
+            let start = text.len().checked_sub(name.len());
+            start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
+        };
+        if !field.glob && text.is_ascii() && !names.clone().chain([".exe"]).any(ends) {
+            return false;
+        }
+        let name = path::base_name(text);
         names.any(|own| if field.glob { path::fits(&name, own) } else { own.eq_ignore_ascii_case(&name) })
     }
 

@@ -117,14 +117,16 @@ pub struct Protected {
 pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     let mut paths = Vec::new();
     for row in PROTECTED {
-        let below = |root: &Path, names: &[&str]| {
-            names
-                .iter()
-                .map(|name| Protected { path: root.join(name), from: row.from, lock: row.lock })
-                .collect::<Vec<_>>()
+        let mut add = |root: &Path, names: &[&str]| {
+            for name in names {
+                let mut path = PathBuf::with_capacity(root.as_os_str().len() + 1 + name.len());
+                path.push(root);
+                path.push(name);
+                paths.push(Protected { path, from: row.from, lock: row.lock });
+            }
         };
-        paths.extend(home.into_iter().flat_map(|home| below(home, row.home)));
-        paths.extend(projects.iter().flat_map(|project| below(project, row.project)));
+        home.into_iter().for_each(|home| add(home, row.home));
+        projects.iter().for_each(|project| add(project, row.project));
     }
     paths
 }

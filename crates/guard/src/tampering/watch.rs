@@ -72,26 +72,21 @@ pub(super) struct Guarded {
     pub(super) path: PathBuf,
     /// The key of the path as written, and as it is once links are followed.
     pub(super) keys: Vec<String>,
-    /// Whether it is there, once that was asked.
-    exists: OnceCell<bool>,
+    /// Whether it is there.
+    pub(super) exists: bool,
 }
 
 impl Guarded {
-    /// Whether it is there.
-    pub(super) fn exists(&self) -> bool {
-        *self.exists.get_or_init(|| self.path.symlink_metadata().is_ok())
-    }
-
     /// Whether something may lie in it.
     pub(super) fn may_be_folder(&self) -> bool {
-        if self.exists() { self.path.is_dir() } else { self.path.extension().is_none() }
+        if self.exists { self.path.is_dir() } else { self.path.extension().is_none() }
     }
 
     /// Whether it is a folder with a file in it whose name this holds for.
     pub(super) fn holds(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         let is_named =
             |file: &PathBuf| file.file_name().is_some_and(|name| is_wanted(&path::fold(&name.to_string_lossy())));
-        self.exists() && below(&self.path).iter().any(is_named)
+        self.exists && below(&self.path).iter().any(is_named)
     }
 }
 
@@ -149,11 +144,12 @@ impl Watch {
             for Protected { path, from, .. } in
                 protected(self.home.as_deref(), &self.projects).into_iter().chain(single)
             {
-                let mut keys = spellings(&path, &resolver.look(&path).0);
+                let (real, exists) = resolver.look(&path);
+                let mut keys = spellings(&path, &real);
                 // A link to the root protects nothing: all would be in it.
                 keys.retain(|key| !key.is_empty());
                 let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
-                list.push(Guarded { path, keys, exists: OnceCell::new() });
+                list.push(Guarded { path, keys, exists });
             }
             lists
         })
@@ -185,7 +181,7 @@ impl Watch {
             return Some(hit);
         }
         let hit = place.folders.iter().find_map(|folder| {
-            let raw = folder.join(&field.text);
+            let raw = path::in_folder(folder, &field.text);
             // A folder that commands run in is there, and so is one that is written with a slash.
             let is_folder =
                 || field.text.ends_with('/') || place.folders.iter().any(|here| here.starts_with(path::tidy(&raw)));
@@ -324,7 +320,7 @@ impl Watch {
             let reaches = parts.len() >= length || reach != Reach::File;
             // Nothing lies below a file.
             let below = parts.len() > length;
-            reaches && if below { guarded.may_be_folder() } else { !vague || guarded.exists() }
+            reaches && if below { guarded.may_be_folder() } else { !vague || guarded.exists }
         };
         let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
@@ -357,8 +353,10 @@ impl Watch {
             return self.check_listed(field, place);
         }
         if let Some((folder, _)) = field.text.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
-            let inside =
-                place.folders.iter().find_map(|base| self.check_path(base.join(folder), field.glob, Reach::File));
+            let inside = place
+                .folders
+                .iter()
+                .find_map(|base| self.check_path(path::in_folder(base, folder), field.glob, Reach::File));
             if inside.is_some() {
                 return inside;
             }
