@@ -82,8 +82,8 @@ impl Shelter {
         protected(home.as_deref(), &projects).into_iter().chain(single).collect()
     }
 
-    /// Whether a field may name our own program, by its last part alone.
-    fn may_be_program(&self, field: &Field) -> bool {
+    /// Whether a field may name our own program, by its last part alone; of all files in a folder, by the folder.
+    fn may_be_program(&self, field: &Field, place: &Place) -> bool {
         let text = field.tail.as_deref().unwrap_or(&field.text);
         let own = self.executable.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
         let mut names = std::iter::once("ollm").chain(own);
@@ -96,6 +96,12 @@ impl Shelter {
             return false;
         }
         let name = path::base_name(text);
+        if field.glob && name == "*" && !field.open() {
+            let folder = text.strip_suffix('*').unwrap_or(text);
+            let own = self.executable.as_deref().and_then(Path::parent);
+            let has_programs = |folder: PathBuf| folder.ends_with("bin") || own == Some(&folder);
+            return place.folders.iter().any(|here| has_programs(path::join(here, folder)));
+        }
         names.any(|own| if field.glob { path::fits(&name, own) } else { own.eq_ignore_ascii_case(&name) })
     }
 
@@ -187,7 +193,7 @@ fn open_deed(deed: &Deed) -> Option<String> {
 }
 
 fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>, shelter: &Shelter) -> Vec<Finding> {
-    let is_ours = |field: &Field, place: &Place| shelter.may_be_program(field) && watch.is_program(field, place);
+    let is_ours = |field: &Field, place: &Place| shelter.may_be_program(field, place) && watch.is_program(field, place);
     match deed {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
         Deed::Read { file, place } => is_ours(file, place).then(|| own::read(file)).into_iter().collect(),
