@@ -28,8 +28,9 @@ pub(crate) fn loose(event: &Event) -> Loose<'_> {
     let args = event.data.get("args");
     match event.text("tool_name").filter(|name| !name.is_empty()) {
         Some(name) => {
-            let values = args.map(|args| tool::unknown_values(name, args)).unwrap_or_default();
-            values.into_iter().for_each(|value| loose.take(value));
+            for value in args.map(|args| tool::unknown_values(name, args)).unwrap_or_default() {
+                loose.take(value);
+            }
         }
         // Where not even the name of the tool is known, any field may be an argument.
         None => event.data.values().for_each(|value| loose.take(value)),

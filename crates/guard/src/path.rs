@@ -105,15 +105,13 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
 
 /// The same of a path that is not needed any more.
 pub(crate) fn tidied(path: PathBuf) -> PathBuf {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    if is_tidy(bytes) {
+    if is_tidy(path.as_os_str().as_encoded_bytes()) {
         return path;
     }
     // A folder joined with `.`, as most searches begin.
-    if let (Some(b"/."), Some(folder)) = (bytes.last_chunk::<2>(), path.parent())
-        && is_tidy(folder.as_os_str().as_encoded_bytes())
-    {
-        return folder.to_owned();
+    let folder = path.to_str().and_then(|text| text.strip_suffix("/."));
+    if let Some(folder) = folder.filter(|folder| is_tidy(folder.as_bytes())) {
+        return PathBuf::from(folder);
     }
     let mut tidied = PathBuf::new();
     for part in path.components() {
@@ -351,6 +349,26 @@ fn set_end(text: &str) -> Option<usize> {
             (Some(length), _) => at += length,
             (None, ']') => return Some(at + 1),
             (None, next) => at += next.len_utf8(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tidy_path_is_the_same_place() {
+        for (path, tidy) in [
+            ("/a/b", "/a/b"),
+            ("/a/b/.", "/a/b"),
+            ("/a/./b/", "/a/b"),
+            ("/a/b/..", "/a"),
+            ("/.", "/"),
+            ("/", "/"),
+            ("/a/..", "/"),
+        ] {
+            assert_eq!(tidied(PathBuf::from(path)), Path::new(tidy), "{path}");
         }
     }
 }

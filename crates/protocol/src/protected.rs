@@ -125,8 +125,12 @@ pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
                 paths.push(Protected { path, from: row.from, lock: row.lock });
             }
         };
-        home.into_iter().for_each(|home| add(home, row.home));
-        projects.iter().for_each(|project| add(project, row.project));
+        if let Some(home) = home {
+            add(home, row.home);
+        }
+        for project in projects {
+            add(project, row.project);
+        }
     }
     paths
 }

@@ -312,15 +312,12 @@ impl Precious {
             return Rc::clone(paths);
         }
         let known = named.texts.get_key_value(target.text.as_str());
-        let (text, paths) = match known.map(|(text, spread)| (Rc::clone(text), Rc::clone(&spread.paths))) {
-            Some(known) => known,
-            None => {
-                let (text, paths) =
-                    (Rc::<str>::from(target.text.as_str()), Rc::<[PathBuf]>::from(paths(target, place)));
-                named.texts.insert(Rc::clone(&text), Spread { paths: Rc::clone(&paths), worth: None });
-                (text, paths)
-            }
-        };
+        let known = known.map(|(text, spread)| (Rc::clone(text), Rc::clone(&spread.paths)));
+        let (text, paths) = known.unwrap_or_else(|| {
+            let (text, paths) = (Rc::<str>::from(target.text.as_str()), Rc::<[PathBuf]>::from(paths(target, place)));
+            named.texts.insert(Rc::clone(&text), Spread { paths: Rc::clone(&paths), worth: None });
+            (text, paths)
+        });
         named.last = Some((text, Rc::clone(&paths)));
         paths
     }
