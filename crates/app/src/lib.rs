@@ -48,10 +48,7 @@ pub mod validation;
 pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
-pub use app::{
-    App, LoadOptions, Only, approximately, extensions, extensions_again, extensions_as_approved, switch_name,
-    unreliable,
-};
+pub use app::{App, LoadOptions, Only, extensions, extensions_again, extensions_as_approved, switch_name, unreliable};
 pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
 pub use belongings::{belongings, remove_belongings, remove_empty_file};
