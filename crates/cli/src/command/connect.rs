@@ -314,7 +314,8 @@ fn word(state: &LinkState) -> String {
 }
 
 fn ago(time: SystemTime) -> String {
-    format!("{} ago", units::approximately(time.elapsed().unwrap_or_default()))
+    let time = time.elapsed().unwrap_or_default();
+    if time.as_secs() < 60 { "just now".to_owned() } else { format!("{} ago", units::approximately(time)) }
 }
 
 fn entry(status: &AgentStatus) -> Value {
