@@ -183,7 +183,7 @@ fn task(arguments: &TaskArguments, output: &mut Output) -> Result<(String, Optio
     match (&arguments.prompt, piped) {
         (Some(prompt), piped) if !prompt.trim().is_empty() => Ok((prompt.clone(), piped)),
         (_, Some(piped)) => Ok((piped, None)),
-        _ => Err(Failure::usage("there is nothing to do: write `ollm run PROMPT`, or pipe something in")),
+        _ => Err(Failure::usage("there is nothing to do").hint("write `ollm run PROMPT`, or pipe something in")),
     }
 }
 

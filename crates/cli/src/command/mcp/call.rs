@@ -68,9 +68,8 @@ fn named<'a>(arguments: &'a CallArguments, servers: &'a Servers<'_>) -> Result<(
         Some((server, _)) => Ok((server, name)),
         None if split(name).is_some() => Err(Failure::new(Code::UnknownTool, format!("no server has a tool `{name}`"))
             .hint("`ollm mcp tools` shows the tools there are")),
-        None => {
-            Err(Failure::usage("a tool is missing: `ollm mcp call SERVER TOOL`, or `ollm mcp call mcp__SERVER__TOOL`"))
-        }
+        None => Err(Failure::usage("a tool is missing")
+            .hint("write `ollm mcp call SERVER TOOL`, or `ollm mcp call mcp__SERVER__TOOL`")),
     }
 }
 
