@@ -118,6 +118,7 @@ pub fn prepare(order: &Order, app: &App, progress: Progress<'_>) -> Result<Prepa
     let root = InstallRoot::open(context)?;
     let scratch = root.scratch().map_err(|error| AppError::unwritten(&extensions_folder(context), &error))?;
     let found = obtain(order, &scratch, app, progress);
+    progress("checking the package", 0, 0);
     match found.and_then(|obtained| lay_aside(order, obtained, &root, app)) {
         Ok(Laid::Current(installed)) => {
             clear(&root);

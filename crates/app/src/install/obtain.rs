@@ -54,7 +54,7 @@ pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progres
             if order.reach == Reach::Offline && !url.starts_with("file://") {
                 return Err(offline(url));
             }
-            progress(&shown(url), 0, 0);
+            progress(&format!("fetching {}", shown(url)), 0, 0);
             let found = repository::checkout(url, reference.as_deref(), scratch, context)?;
             let mut obtained = plain(order, found.package);
             obtained.record.commit = Some(found.commit);

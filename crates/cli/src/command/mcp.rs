@@ -5,6 +5,7 @@ use std::io::Read;
 use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Live, Servers};
 use ollm_mcp::CallError;
+use ollm_store::one_line;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::mcp::McpCommand;
@@ -83,9 +84,14 @@ fn with_live<T>(
     work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let stop = Stop::listen();
+    output.busy(&match chosen {
+        [one] => format!("waiting for {}", one_line(&one.spec.label())),
+        several => format!("waiting for {} servers", several.len()),
+    });
     let live = Live::new(servers, chosen, stop.cancel(), output)?;
     let done = work(&live, output);
     live.close(output);
+    output.idle();
     stop.failure().map_or(done, Err)
 }
 

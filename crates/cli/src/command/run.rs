@@ -56,6 +56,9 @@ fn work(
     if style == Style::Lines {
         tell_executions(&app.engine.bus);
     }
+    if style == Style::Text {
+        output.busy("model");
+    }
     let approve = Box::new(CallApprover::new(output.asker().clone(), stop.cancel()));
     let shared = Shared::new(output);
     let mut ports = PromptPorts::default();

@@ -49,9 +49,9 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
     Ok(OK)
 }
 
-/// Gets a package, with a bar while that takes long.
+/// Gets a package, and shows how far that is.
 pub(super) fn fetch(order: &Order, app: &App, output: &mut Output) -> Result<Prepared, Failure> {
-    let mut bar = output.progress_bar();
+    let mut bar = output.progress();
     let prepared = prepare(order, app, &mut |what, done, total| bar.step(what, done, total));
     bar.clear();
     Ok(prepared?)
