@@ -77,6 +77,11 @@ impl Failure {
         self
     }
 
+    /// What a program reads with `--json` in place of the answer.
+    pub(crate) fn document(&self, exit: u8) -> Value {
+        json!({"exit": exit, "error": self.to_json()})
+    }
+
     /// The failure for programs.
     pub(crate) fn to_json(&self) -> Value {
         json!({"code": self.code.map(Code::id), "message": self.message, "hints": self.hints})

@@ -45,6 +45,9 @@ fn main_code() -> u8 {
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::new();
+    if arguments::wants_json(&arguments) {
+        output.tell_failures_as_json();
+    }
     let surroundings = OnceCell::new();
     let done = run(&arguments, &process, &surroundings, &mut output).or_else(|failure| match failure.kind {
         Kind::Usage => command::hook::misused(&arguments, failure, &mut output),

@@ -34,6 +34,10 @@ pub(crate) struct Output {
     lost: Option<String>,
     /// What is printed and told is collected here, and becomes one JSON object at the end.
     collected: Option<Collected>,
+    /// A failure is told on standard output, too: as JSON, for the program that asked for it.
+    json_failures: bool,
+    /// Whether anything stands on standard output.
+    answered: bool,
 }
 
 /// What a command would have printed and told.
@@ -58,6 +62,8 @@ impl Output {
             asker,
             lost: None,
             collected: None,
+            json_failures: false,
+            answered: false,
         }
     }
 
@@ -97,6 +103,11 @@ impl Output {
         self.collected = Some(Collected::default());
     }
 
+    /// Tells a failure as JSON, unless something else was answered before it.
+    pub(crate) fn tell_failures_as_json(&mut self) {
+        self.json_failures = true;
+    }
+
     /// Says for programs what was changed; people are told in words.
     pub(crate) fn changed(&mut self, what: Value) {
         if let Some(collected) = &mut self.collected {
@@ -108,16 +119,18 @@ impl Output {
     pub(crate) fn finish(&mut self, done: Result<u8, Failure>) -> u8 {
         self.asker.spinner().stop();
         let collected = self.collected.take();
-        let (code, error) = match done {
-            Ok(code) => (code, Value::Null),
-            Err(failure) => (self.failure(&failure), failure.to_json()),
+        let code = done.as_ref().map_or_else(|failure| self.failure(failure), |code| *code);
+        let document = match (collected, &done) {
+            (Some(Collected { changed, output, messages }), done) => {
+                let output = output.trim_end();
+                let output = (!output.is_empty()).then_some(output);
+                let error = done.as_ref().err().map(Failure::to_json);
+                json!({"exit": code, "changed": changed, "output": output, "messages": messages, "error": error})
+            }
+            (None, Err(failure)) if self.json_failures && !self.answered => failure.document(code),
+            (None, _) => return code,
         };
-        let Some(Collected { changed, output, messages }) = collected else { return code };
-        let output = output.trim_end();
-        let output = (!output.is_empty()).then_some(output);
-        let told = self.pretty_json(&json!({
-            "exit": code, "changed": changed, "output": output, "messages": messages, "error": error,
-        }));
+        let told = self.pretty_json(&document);
         told.map_or_else(|failure| self.failure(&failure), |_| code)
     }
 
@@ -184,6 +197,7 @@ impl Output {
             screen.show(text);
             return Ok(OK);
         }
+        self.answered = true;
         let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
         written(self.asker.spinner().hidden(shown), OK)
     }
@@ -201,6 +215,7 @@ impl Output {
             }
             return Ok(code);
         }
+        self.answered = true;
         // An answer may end within a line, below which there is no room.
         self.asker.spinner().stop();
         let mut out = io::stdout().lock();

@@ -6,7 +6,7 @@ use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Live, Servers};
 use ollm_mcp::CallError;
 use ollm_store::one_line;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::arguments::mcp::McpCommand;
 use crate::command::review::Uncovered;
@@ -98,21 +98,6 @@ fn with_live<T>(
 /// The exit code of a look at all servers: files that cannot be understood are no success.
 fn code(servers: &Servers<'_>) -> u8 {
     if servers.unloaded().is_some() { Kind::Configuration as u8 } else { OK }
-}
-
-/// What comes of a question to one server, for programs too: those that read JSON find there why nothing did.
-fn report(server: &str, as_json: bool, outcome: Result<u8, Failure>, output: &mut Output) -> Result<u8, Failure> {
-    if let Err(failure) = &outcome
-        && as_json
-        && failure.kind != Kind::Usage
-    {
-        output.pretty_json(&unanswered_json(server, &failure.message))?;
-    }
-    outcome
-}
-
-fn unanswered_json(server: &str, why: &str) -> Value {
-    json!({"server": server, "error": why})
 }
 
 /// A server that gave no answer.

@@ -15,7 +15,7 @@ use ollm_shell::shell_word;
 use ollm_store::cut;
 use serde_json::{Map, Value};
 
-use super::{object, read_input, report, unanswered, with_server};
+use super::{object, read_input, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
@@ -30,8 +30,7 @@ pub(super) fn run(arguments: &CallArguments, context: &AppContext, output: &mut 
     let meant = named(arguments, &servers);
     servers.tell_problems_of(meant.as_ref().map_or(arguments.server.as_str(), |(server, _)| server), output);
     let (server, tool) = meant?;
-    let outcome = call((server, tool), &args, Call { timeout, ..Call::default() }, arguments, &servers, output);
-    report(server, arguments.json, outcome, output)
+    call((server, tool), &args, Call { timeout, ..Call::default() }, arguments, &servers, output)
 }
 
 /// Calls, and shows what came of it.
