@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::INSTALL_RECORD;
+use ollm_catalog::{Foreign, INSTALL_RECORD};
 use ollm_package::Package;
 use ollm_protocol::Code;
 use ollm_store::raw::sync_folder;
@@ -104,7 +104,7 @@ impl InstallRoot {
     }
 
     /// Puts the record, and the manifest where the package has none of ours, to what was written aside.
-    pub(super) fn complete(&self, record: &InstallRecord, manifest: Option<&Value>) -> io::Result<()> {
+    pub(super) fn complete(&self, record: &InstallRecord, foreign: Option<&Foreign>) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             (self.step)("complete the package")?;
             // Whatever the process leaves open to others: what others can write does not run.
@@ -113,8 +113,8 @@ impl InstallRoot {
             file.write_all(bytes)?;
             file.sync_all()
         };
-        if let Some(manifest) = manifest {
-            write("manifest.json", format!("{manifest:#}\n").as_bytes())?;
+        if let Some(foreign) = foreign {
+            write("manifest.json", &foreign.to_bytes())?;
         }
         write(INSTALL_RECORD, &record.to_bytes())?;
         sync(&self.staged())

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ollm_app::install::{installed_as, pins};
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, Problem, SettingValue, State};
+use ollm_catalog::{Extension, Problem, SettingValue, State, is_package, validate_extension};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
@@ -18,16 +18,21 @@ use crate::problem;
 pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
     app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
-    let extension = named(name, &app)?;
+    let folder = folder(name, context, &app);
+    let (extension, problems) = match &folder {
+        Some((extension, problems)) => (extension, problems.clone()),
+        None => {
+            let extension = named(name, &app)?;
+            let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root)).cloned();
+            (extension, own.chain(extension.skills().1).collect())
+        }
+    };
     let state = approved(extension, &app);
-    let (_, of_skills) = extension.skills();
-    let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root));
-    let problems: Vec<&Problem> = own.chain(&of_skills).collect();
     if as_json {
         return output.pretty_json(&details(extension, &state, &problems, context));
     }
     output.text(&escape_for_people(&text(extension, &state, context)))?;
-    for problem in problems {
+    for problem in &problems {
         output.explain(&problem::render(problem));
     }
     if extension.is_broken() {
@@ -36,7 +41,14 @@ pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut 
     Ok(OK)
 }
 
-fn details(extension: &Extension, state: &Approved, problems: &[&Problem], context: &AppContext) -> Value {
+/// The extension in a folder that is none of those that are loaded: one to be installed, also a package of another agent.
+fn folder(target: &str, context: &AppContext, app: &App) -> Option<(Extension, Vec<Problem>)> {
+    let path = context.cwd.join(target);
+    let is_meant = app.extensions.get(target).is_none() && is_package(&path);
+    is_meant.then(|| validate_extension(&path.canonicalize().unwrap_or(path), &app.rules))
+}
+
+fn details(extension: &Extension, state: &Approved, problems: &[Problem], context: &AppContext) -> Value {
     let manifest = &extension.manifest;
     let mut value = list::entry(extension, state);
     let dependencies: Value = manifest.dependencies.iter().map(|one| (one.name.clone(), json!(one.range))).collect();
@@ -66,7 +78,8 @@ fn details(extension: &Extension, state: &Approved, problems: &[&Problem], conte
             "name": one.name, "description": one.description, "placeholders": one.placeholders(),
         })).collect::<Vec<_>>(),
         "settingDetails": extension.values.iter().map(|one| setting(one, context)).collect::<Vec<_>>(),
-        "problems": problems.iter().map(|problem| problem_entry(problem)).collect::<Vec<_>>(),
+        "form": extension.form,
+        "problems": problems.iter().map(problem_entry).collect::<Vec<_>>(),
         "installed": installed_as(&extension.name, context).filter(|one| one.folder == extension.root).map(|one| json!({
             "source": one.record.source.to_string(),
             "index": one.record.index,
@@ -105,6 +118,7 @@ fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String
         State::Off(why) | State::Failed(why) => why.clone(),
     };
     let mut rows = brings(extension);
+    rows.extend(extension.form.map(|form| ("form", format!("a {form}"))));
     rows.extend(installation(extension, context));
     rows.push(("state", standing));
     rows.push(("trust", state.trust.to_owned()));
