@@ -180,6 +180,11 @@ pub fn forget(name: &str, context: &AppContext) -> Result<(), AppError> {
     set_pin(name, None, context).map(drop)
 }
 
+/// Takes away what installations left, once nothing is installed any more. Where somebody installs right now, that is not so.
+pub fn clear_up(context: &AppContext) {
+    drop(InstallRoot::open(context));
+}
+
 impl Staged {
     /// The folder of what it takes the place of.
     pub fn before(&self) -> Option<&Path> {

@@ -40,6 +40,9 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     forget(extension, drops_secrets, context)?;
     unset(extension, &app, context)?;
     remove(&folder)?;
+    if extension.layer == Layer::User {
+        install::clear_up(context);
+    }
     app.engine.trust.drop_copies(&|copy| validate_extension(copy, &app.rules).0.name == extension.name);
     Index::load(&context.extension_names()).forget(&extension.root);
     if !drops_secrets {
