@@ -21,6 +21,7 @@ use crate::error::AppError;
 mod builtin;
 mod fetch;
 mod folder;
+mod needs;
 mod obtain;
 mod pins;
 mod publish;
@@ -33,6 +34,7 @@ mod staging;
 mod update;
 
 pub use fetch::Progress;
+pub use needs::{MissingExtension, missing_extensions};
 pub use pins::{pins, set_pin};
 pub use publish::{Published, build_index};
 pub use record::InstallRecord;

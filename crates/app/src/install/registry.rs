@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use ollm_catalog::DownloadSettings;
+use ollm_catalog::{Dependency, DownloadSettings};
 use ollm_package::{Index, IndexEntry, rank};
 use ollm_protocol::{Code, Remedy, nearest};
 use ollm_store::versioned::{self, Loaded};
@@ -132,6 +132,15 @@ impl Registry {
             .hint(format!("it has {}", there.join(", ")))
         })?;
         Ok(Hit { entry: (*entry).clone(), index: address.clone() })
+    }
+
+    /// The highest version of what is needed that will do, if this index is the one that its name leads to.
+    pub(super) fn accepted(&self, needed: &Dependency, index: &str) -> Option<Version> {
+        let first = self.indexes.iter().find(|one| !one.index.versions(&needed.name).is_empty())?;
+        let versions = first.index.versions(&needed.name).into_iter();
+        let fitting = versions.filter(|entry| needed.accepts(&entry.version.to_string()));
+        let best = fitting.max_by(|one, other| one.order().cmp(&other.order()))?;
+        (shown(&first.address) == index).then(|| best.version.clone())
     }
 
     fn unknown(&self, name: &str, context: &AppContext) -> AppError {
