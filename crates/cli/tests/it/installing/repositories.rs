@@ -61,6 +61,19 @@ fn an_update_follows_the_branch_and_a_pin_holds_the_commit() {
 }
 
 #[test]
+fn d12_a_branch_that_goes_back_is_followed_only_by_who_names_it() {
+    let lab = Lab::new();
+    let (url, _) = repository(&lab);
+    installed(&lab, &[&url, "--ref", "main"]);
+    package(&lab, "repo", "1.0.1", &json!({}));
+    git(&lab, "repo", &["commit", "-qam", "back"]);
+    refused(&lab, &["ext", "update", "guard", "--yes"], 64, "1.0.1 is lower");
+    refused(&lab, &["ext", "install", &url, "--yes"], 64, "1.0.1 is lower");
+    installed(&lab, &[&url, "--ref", "main"]);
+    assert_eq!(version(&lab), "1.0.1");
+}
+
+#[test]
 fn d16_nothing_of_a_repository_runs() {
     let lab = Lab::new();
     let (url, _) = repository(&lab);
