@@ -116,6 +116,17 @@ fn d16_nothing_of_a_repository_runs() {
 }
 
 #[test]
+fn a_person_who_waits_for_git_sees_for_which_repository() {
+    let lab = Lab::new();
+    let slow = lab.write_executable("bin/slow", "#!/bin/sh\nsleep 1.5\nexit 1\n");
+    let lab = lab.set("GIT_SSH_COMMAND", slow.to_str().unwrap());
+    let mut person = lab.pty(crate::lab::pty::LARGE, &["ext", "install", "ssh://example.org/guard.git"]);
+    person.sees("fetching ssh://example.org/guard.git");
+    let ran = person.ends();
+    assert!(ran.code == 5 && ran.stdout.contains("was not fetched"), "{ran:?}");
+}
+
+#[test]
 fn a_repository_with_links_out_is_refused() {
     let lab = Lab::new();
     let (url, _) = repository(&lab);
