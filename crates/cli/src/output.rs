@@ -34,10 +34,16 @@ pub(crate) struct Output {
     lost: Option<String>,
     /// What is printed and told is collected here, and becomes one JSON object at the end.
     collected: Option<Collected>,
-    /// A failure is told on standard output, too: as JSON, for the program that asked for it.
-    json_failures: bool,
-    /// Whether anything stands on standard output.
-    answered: bool,
+    failure_form: FailureForm,
+}
+
+/// What is told of a failure beside the words on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FailureForm {
+    /// Nothing: nobody asked for JSON, or standard output has an answer already.
+    Words,
+    /// A JSON object on standard output, for the program that asked for it.
+    Json,
 }
 
 /// What a command would have printed and told.
@@ -62,8 +68,7 @@ impl Output {
             asker,
             lost: None,
             collected: None,
-            json_failures: false,
-            answered: false,
+            failure_form: FailureForm::Words,
         }
     }
 
@@ -105,7 +110,7 @@ impl Output {
 
     /// Tells a failure as JSON, unless something else was answered before it.
     pub(crate) fn tell_failures_as_json(&mut self) {
-        self.json_failures = true;
+        self.failure_form = FailureForm::Json;
     }
 
     /// Says for programs what was changed; people are told in words.
@@ -119,15 +124,18 @@ impl Output {
     pub(crate) fn finish(&mut self, done: Result<u8, Failure>) -> u8 {
         self.asker.spinner().stop();
         let collected = self.collected.take();
-        let code = done.as_ref().map_or_else(|failure| self.failure(failure), |code| *code);
-        let document = match (collected, &done) {
-            (Some(Collected { changed, output, messages }), done) => {
+        let (code, failure) = match done {
+            Ok(code) => (code, None),
+            Err(failure) => (self.failure(&failure), Some(failure)),
+        };
+        let document = match (collected, failure) {
+            (Some(Collected { changed, output, messages }), failure) => {
                 let output = output.trim_end();
                 let output = (!output.is_empty()).then_some(output);
-                let error = done.as_ref().err().map(Failure::to_json);
+                let error = failure.as_ref().map(Failure::to_json);
                 json!({"exit": code, "changed": changed, "output": output, "messages": messages, "error": error})
             }
-            (None, Err(failure)) if self.json_failures && !self.answered => failure.document(code),
+            (None, Some(failure)) if self.failure_form == FailureForm::Json => failure.document(code),
             (None, _) => return code,
         };
         let told = self.pretty_json(&document);
@@ -136,7 +144,7 @@ impl Output {
 
     /// Shows on a terminal that something goes on, once that takes long.
     pub(crate) fn busy(&self, what: &str) {
-        if !self.silent && self.collected.is_none() {
+        if !self.silent && self.collected.is_none() && self.screen().is_none() {
             self.asker.spinner().start(what);
         }
     }
@@ -197,7 +205,7 @@ impl Output {
             screen.show(text);
             return Ok(OK);
         }
-        self.answered = true;
+        self.failure_form = FailureForm::Words;
         let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
         written(self.asker.spinner().hidden(shown), OK)
     }
@@ -215,7 +223,7 @@ impl Output {
             }
             return Ok(code);
         }
-        self.answered = true;
+        self.failure_form = FailureForm::Words;
         // An answer may end within a line, below which there is no room.
         self.asker.spinner().stop();
         let mut out = io::stdout().lock();

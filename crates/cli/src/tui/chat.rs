@@ -43,8 +43,6 @@ const MOST_INPUT_ROWS: u16 = 6;
 const MOST_CANDIDATES: usize = 8;
 /// So many inputs may wait for their turn.
 const MOST_QUEUED: usize = 16;
-/// Pictures of something that moves.
-
 const KEYS: &[KeyHelp] = &[
     KeyHelp { keys: "Enter", help: "send" },
     KeyHelp { keys: "Alt+Enter, Ctrl+J", help: "a new line" },

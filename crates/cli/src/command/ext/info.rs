@@ -19,14 +19,11 @@ pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut 
     let app = App::load_as_is(context)?;
     app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
     let folder = folder(name, context, &app);
-    let (extension, problems) = match &folder {
-        Some((extension, problems)) => (extension, problems.clone()),
-        None => {
-            let extension = named(name, &app)?;
-            let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root)).cloned();
-            (extension, own.chain(extension.skills().1).collect())
-        }
+    let extension = match &folder {
+        Some((extension, _)) => extension,
+        None => loaded(name, context, &app)?,
     };
+    let problems = folder.as_ref().map_or_else(|| problems_of(extension, &app), |(_, problems)| problems.clone());
     let state = approved(extension, &app);
     if as_json {
         return output.pretty_json(&details(extension, &state, &problems, context));
@@ -41,11 +38,29 @@ pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut 
     Ok(OK)
 }
 
-/// The extension in a folder that is none of those that are loaded: one to be installed, also a package of another agent.
+/// The extension that is loaded, by its name or its folder.
+fn loaded<'a>(target: &str, context: &AppContext, app: &'a App) -> Result<&'a Extension, Failure> {
+    let root = context.cwd.join(target).canonicalize().ok();
+    let by_folder = app.extensions.iter().find(|one| root.as_ref() == Some(&one.root));
+    app.extensions.get(target).or(by_folder).map_or_else(|| named(target, app), Ok)
+}
+
+fn problems_of(extension: &Extension, app: &App) -> Vec<Problem> {
+    let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root)).cloned();
+    own.chain(extension.skills().1).collect()
+}
+
+/// The extension in a folder that nothing is loaded from: one to be installed, also a package of another agent.
 fn folder(target: &str, context: &AppContext, app: &App) -> Option<(Extension, Vec<Problem>)> {
-    let path = context.cwd.join(target);
-    let is_meant = app.extensions.get(target).is_none() && is_package(&path);
-    is_meant.then(|| validate_extension(&path.canonicalize().unwrap_or(path), &app.rules))
+    let path = context.cwd.join(target).canonicalize().ok().filter(|path| is_package(path))?;
+    if app.extensions.iter().any(|one| one.name == target || one.root == path) {
+        return None;
+    }
+    let (mut extension, problems) = validate_extension(&path, &app.rules);
+    if extension.state == State::On {
+        extension.state = State::Off("it is not installed".to_owned());
+    }
+    Some((extension, problems))
 }
 
 fn details(extension: &Extension, state: &Approved, problems: &[Problem], context: &AppContext) -> Value {

@@ -53,7 +53,7 @@ fn packages_of_other_agents_are_checked_and_shown_before_anybody_installs_them()
         assert_eq!((&shown["form"], &shown["hookDetails"][0]["events"][0]), (&json!(form), &json!("before_tool")));
         let shown = lab.run(&["ext", "show", &path]);
         assert!(shown.stdout.contains(&format!("form        a {form}")), "{shown:?}");
-        assert!(shown.stdout.contains("before_tool"), "{shown:?}");
+        assert!(shown.stdout.contains("before_tool") && shown.stdout.contains("it is not installed"), "{shown:?}");
     }
     lab.write("broken/gemini-extension.json", r#"{"name": 7}"#);
     let ran = lab.run(&["ext", "validate", "../broken"]);

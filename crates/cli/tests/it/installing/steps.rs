@@ -128,7 +128,6 @@ done
 "#;
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
 fn on_a_full_disk_an_update_is_made_or_is_not_and_it_is_told() {
     let lab = Lab::new();
     let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
