@@ -300,8 +300,16 @@ fn s02_what_the_policy_demands_holds_whatever_the_user_files_say() {
     assert!(ran.stderr.contains("`trustWorkspace` is ignored"), "{ran:?}");
     write_list(&lab, &signed);
 
+    // Without what the key signed of the last serial, no list counts.
+    let memory = lab.home.join(".ollm/state/approval-serial.json");
+    let kept = fs::read(&memory).unwrap();
+    fs::remove_file(&memory).unwrap();
+    let ran = machine.event();
+    assert_eq!(judged(&lab, &ran), "untrusted");
+    assert!(ran.stderr.contains("may be an older list"), "{ran:?}");
+
     // Who puts back an older list with all that was seen of newer ones meets the floor.
-    fs::remove_file(lab.home.join(".ollm/state/approval-serial.json")).unwrap();
+    fs::write(&memory, kept).unwrap();
     lab.write("etc/ollm/policy.yaml", format!("hooks:\n  approvalKey: {key}\n  approvalSerial: 3\n"));
     let ran = machine.event();
     assert_eq!(judged(&lab, &ran), "untrusted");
