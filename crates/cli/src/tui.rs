@@ -30,7 +30,7 @@ mod markdown;
 pub(crate) mod panel;
 pub(crate) mod screen;
 mod terminal;
-mod text;
+pub(crate) mod text;
 mod theme;
 mod ui;
 mod wakeup;
