@@ -25,6 +25,7 @@ mod event_loop;
 mod form;
 mod help;
 mod hooks;
+mod keyboard;
 mod list;
 mod markdown;
 pub(crate) mod panel;
