@@ -7,16 +7,16 @@ use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
 use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
 use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
 use ollm_catalog::Config;
-use ollm_engine::trace::iso;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
+use ollm_protocol::units::{self, iso};
 use serde_json::{Value, json};
 
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
 use crate::error::{FINDING, Failure, OK};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::table::table;
 
 pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -28,8 +28,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
         return capabilities(agent, arguments.json, output);
     }
     if arguments.json {
-        output.pretty_json(&entry(&connect::status(agent, context)))?;
-        return Ok(OK);
+        output.collect();
     }
     refuse_agents(context, "connect agents")?;
     let scope = scope(arguments.project);
@@ -48,6 +47,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     let changes = plan.changes();
     if changes {
         carry_out(&plan, context, output)?;
+        tell_changed(&plan, "file", output);
     }
     let now = connect::status(agent, context);
     let (title, by) = (agent.title, place.display());
@@ -119,6 +119,7 @@ pub(super) fn disconnect(
                 output.text(&plan.difference())?;
             } else if plan.changes() {
                 carry_out(&plan, context, output)?;
+                tell_changed(&plan, "removedFrom", output);
                 let whose = if *scope == Scope::Project { " in this project" } else { "" };
                 output.line(&format!("{} does not ask ollm any more{whose}", agent.title))?;
             } else if !arguments.all {
@@ -150,6 +151,7 @@ pub(super) fn import(arguments: &ImportArguments, context: &AppContext, output: 
     }
     context.need_home()?;
     if plan.carry_out()? {
+        output.changed(json!({"agent": agent.name, "file": shown(&plan.to), "hooks": count}));
         let (hooks, are) = if count == 1 { ("hook", "is") } else { ("hooks", "are") };
         output.line(&format!("{count} {hooks} of {from} {are} in {}", plan.to.display()))?;
     } else {
@@ -168,6 +170,13 @@ fn carry_out(plan: &Plan<'_>, context: &AppContext, output: &mut Output) -> Resu
         output.tell(&format!("what was there before is kept in {}", copy.display()));
     }
     Ok(())
+}
+
+/// Tells programs which files changed; `what` says whether we were written into them, or taken out of them.
+fn tell_changed(plan: &Plan<'_>, what: &str, output: &mut Output) {
+    for file in plan.files.iter().filter(|file| file.changes()) {
+        output.changed(json!({"agent": plan.agent.name, what: shown(&file.path)}));
+    }
 }
 
 /// An agent whose commands are rewritten for a box that is not there could run none.
@@ -314,13 +323,8 @@ fn word(state: &LinkState) -> String {
 }
 
 fn ago(time: SystemTime) -> String {
-    let seconds = SystemTime::now().duration_since(time).unwrap_or_default().as_secs();
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} days ago", seconds / 86_400),
-    }
+    let time = time.elapsed().unwrap_or_default();
+    if time.as_secs() < 60 { "just now".to_owned() } else { format!("{} ago", units::approximately(time)) }
 }
 
 fn entry(status: &AgentStatus) -> Value {

@@ -12,7 +12,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::chat::{ChatPanel, ChatSetup, SPINNER};
+use super::chat::{ChatPanel, ChatSetup};
 use super::dialog::{DialogState, QuestionDialog};
 use super::help::Help;
 use super::hooks::HooksPanel;
@@ -22,6 +22,7 @@ use super::screen::Message;
 use super::text::fitted;
 use super::theme::Theme;
 use crate::error::Failure;
+use crate::spinner::PICTURES;
 
 /// Smaller screens show nothing but their size.
 const SMALLEST: (u16, u16) = (24, 6);
@@ -396,7 +397,7 @@ impl Ui {
             return Line::from(Span::styled(fitted(text, width), self.theme.attention));
         }
         if let Some(job) = self.running.last() {
-            let picture = SPINNER.get(self.spin % SPINNER.len()).copied().unwrap_or_default();
+            let picture = PICTURES.get(self.spin % PICTURES.len()).copied().unwrap_or_default();
             let text = format!("{picture} {} · {} s", job.title, job.since.elapsed().as_secs());
             return Line::from(Span::styled(fitted(&text, width), self.theme.attention));
         }

@@ -2,21 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_app::install::{Downgrade, Order, PackageSource, Prepared, Reach, Staged, prepare};
+use ollm_app::approving::{Together, Uncovered};
+use ollm_app::extension_review::{additions, brings, title};
+use ollm_app::install::{
+    Downgrade, Order, PackageSource, Placed, Prepared, Reach, Staged, missing_extensions, prepare,
+};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
 use ollm_protocol::Code;
 use ollm_store::{Digest, Hasher, escape_for_people, one_line};
-use ollm_trust::{Row, files_in};
+use ollm_trust::{Row, files_in, review_row};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::consent::{additions, brings, title};
-use super::trust::{ask_person, by_digest, propose, record};
+use super::trust::{ask_person, by_digest, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
 use crate::ask::{Chosen, YES};
-use crate::command::review::{Uncovered, ask, row};
+use crate::command::review::ask;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -33,12 +36,14 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
         source,
         to: to.as_deref().map(version).transpose()?,
         checksum: checksum.as_deref().map(digest).transpose()?,
+        commit: None,
+        index: None,
         reach: reach(*offline),
         updates: None,
         downgrade: if names_version { Downgrade::Accepted } else { Downgrade::Refused },
     };
-    let app = App::load_as_is(context)?;
-    let entry = match fetch(&order, &app, output)? {
+    let (app, prepared) = fetch_with_needs(&order, *acceptance, &[], context, output)?;
+    let entry = match prepared {
         Prepared::Current(installed) => {
             output.tell(&format!("`{}` {} is installed already", installed.name, installed.version));
             json!({"name": installed.name, "version": installed.version, "changed": false})
@@ -49,9 +54,71 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
     Ok(OK)
 }
 
-/// Gets a package, with a bar while that takes long.
-pub(super) fn fetch(order: &Order, app: &App, output: &mut Output) -> Result<Prepared, Failure> {
-    let mut bar = output.progress_bar();
+/// Gets a package, once everything is installed that it needs and that its index has. `needing` are those that wait for it.
+pub(super) fn fetch_with_needs(
+    order: &Order,
+    acceptance: Acceptance,
+    needing: &[&str],
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<(App, Prepared), Failure> {
+    let app = App::load_as_is(context)?;
+    let staged = match fetch(order, &app, output)? {
+        Prepared::Staged(staged) => staged,
+        current @ Prepared::Current(_) => return Ok((app, current)),
+    };
+    let orders = orders_of_needs(&staged, order, needing, &app, output)?;
+    if orders.is_empty() || acceptance.dry_run {
+        return Ok((app, Prepared::Staged(staged)));
+    }
+    let name = staged.extension.name.clone();
+    let needing = [needing, &[name.as_str()]].concat();
+    // Only one package at a time lies aside.
+    drop(staged);
+    for needed in &orders {
+        let (app, prepared) = fetch_with_needs(needed, acceptance, &needing, context, output)?;
+        if let Prepared::Staged(staged) = prepared {
+            let entry = settle(*staged, acceptance, &app, context, output)
+                .map_err(|failure| failure.hint(format!("`{name}` needs it, and was not installed either")))?;
+            output.changed(entry);
+        }
+    }
+    let app = App::load_as_is(context)?;
+    let prepared = fetch(order, &app, output)?;
+    Ok((app, prepared))
+}
+
+/// Says what a package needs and is not there, and how its index would install that. What cannot be had there ends it.
+fn orders_of_needs(
+    staged: &Staged,
+    order: &Order,
+    needing: &[&str],
+    app: &App,
+    output: &mut Output,
+) -> Result<Vec<Order>, Failure> {
+    let mut progress = output.progress();
+    let missing = missing_extensions(staged, order, app, &mut |what, done, total| progress.step(what, done, total));
+    progress.clear();
+    let mut orders = Vec::new();
+    for one in missing.iter().filter(|one| !needing.contains(&one.name.as_str())) {
+        match one.order(order) {
+            None if one.index.is_some() => {
+                let message = format!("nothing was installed: {one}");
+                return Err(Failure::new(Code::MissingDependency, message)
+                    .hint(format!("install `{}` from elsewhere first", one.name)));
+            }
+            found => {
+                output.tell(&one.to_string());
+                orders.extend(found);
+            }
+        }
+    }
+    Ok(orders)
+}
+
+/// Gets a package, and shows how far that is.
+fn fetch(order: &Order, app: &App, output: &mut Output) -> Result<Prepared, Failure> {
+    let mut bar = output.progress();
     let prepared = prepare(order, app, &mut |what, done, total| bar.step(what, done, total));
     bar.clear();
     Ok(prepared?)
@@ -76,7 +143,10 @@ pub(super) fn settle(
     accept(&staged, &plan, acceptance, output)?;
     let verified = staged.verified.clone();
     let digest = staged.digest;
-    let done = staged.commit()?;
+    let Placed { installed: done, unsettled } = staged.commit()?;
+    if let Some(why) = unsettled {
+        output.tell(&format!("`{}` is in place, but not all is tidied up: {why}", done.name));
+    }
     output.line(&one_line(&format!("{} {} is installed", done.name, done.version)))?;
     if let Value::Object(entry) = &mut entry {
         entry.insert("changed".to_owned(), true.into());
@@ -149,19 +219,19 @@ fn approve(
         output.tell(&waits);
         return Ok(());
     }
-    let whole = propose(extension, app)?;
-    if whole.identity.digest != digest {
+    let whole = Together::extension(extension, Uncovered::Refused, app)?;
+    if whole.digest() != digest {
         let message = format!("`{name}` changed right after it was installed, and was not approved");
         return Err(Failure::new(Code::DigestMismatch, message).hint("look through it before you approve it"));
     }
     if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
-    } else if ask_person(extension, &whole, app, output).is_err() {
+    } else if ask_person(name, &whole, output).is_err() {
         // It stays installed, as was accepted before.
         output.tell(&waits);
         return Ok(());
     }
-    if let Err(failure) = record(extension, &whole, Uncovered::Refused, app, output) {
+    if let Err(failure) = record(name, whole, output) {
         output.tell(&format!("it is installed, but {}", failure.message));
         failure.hints.iter().for_each(|hint| output.tell(hint));
     }
@@ -218,11 +288,7 @@ fn digest_file(path: &Path) -> Option<Digest> {
 }
 
 fn screen(plan: &[Row]) -> String {
-    let mut text = String::new();
-    for (what, value) in plan {
-        row(&mut text, what, &escape_for_people(value));
-    }
-    text
+    plan.iter().map(|(what, value)| review_row(what, &escape_for_people(value))).collect()
 }
 
 /// The plan as a program reads it.
