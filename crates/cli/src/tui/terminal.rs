@@ -97,6 +97,8 @@ impl PanelTerminal {
 
     /// Leaves the terminal to somebody else, or for good; nothing is drawn then.
     pub(crate) fn release(&mut self) {
+        // Half a key has no rest any more.
+        self.keyboard = Keyboard::default();
         if let Some(drawing) = self.drawing.take()
             && give_back().is_err()
         {
@@ -114,7 +116,6 @@ impl PanelTerminal {
             PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
             Clear(ClearType::All)
         )?;
-        self.keyboard = Keyboard::default();
         self.drawing = Some(blank()?);
         Ok(())
     }

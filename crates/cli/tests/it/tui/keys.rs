@@ -63,15 +63,21 @@ fn a_closed_terminal_ends_the_panels_in_the_middle_of_a_key() {
     assert_eq!(panels.ends().code, 129);
 }
 
-#[test]
-fn an_editor_is_stopped_and_continued_with_us() {
+/// The panels while an editor has the terminal.
+fn in_editor(script: &str) -> (Lab, Pty) {
     let lab = lab();
-    lab.write_executable("edit", "#!/bin/sh\necho the editor is here\nread line\n");
+    lab.write_executable("edit", &format!("#!/bin/sh\necho the editor is here\n{script}\n"));
     let editor = lab.root.join("edit");
     let lab = lab.set("EDITOR", editor.to_str().unwrap());
     let mut panel = panel(&lab);
     choose(&mut panel, "own");
     panel.types("o").sees("the editor is here");
+    (lab, panel)
+}
+
+#[test]
+fn an_editor_is_stopped_and_continued_with_us() {
+    let (_lab, mut panel) = in_editor("read line");
     panel.signal(20);
     panel.waits_for_stop();
     panel.signal(18);
@@ -81,13 +87,7 @@ fn an_editor_is_stopped_and_continued_with_us() {
 
 #[test]
 fn a_signal_ends_us_while_the_editor_has_the_terminal() {
-    let lab = lab();
-    lab.write_executable("edit", "#!/bin/sh\necho the editor is here\nexec cat\n");
-    let editor = lab.root.join("edit");
-    let lab = lab.set("EDITOR", editor.to_str().unwrap());
-    let mut panel = panel(&lab);
-    choose(&mut panel, "own");
-    panel.types("o").sees("the editor is here");
+    let (_lab, mut panel) = in_editor("exec cat");
     panel.signal(15);
     assert_eq!(panel.ends().code, 143);
 }
