@@ -180,6 +180,17 @@ fn every_key_says_on_the_screen_what_an_agent_would_be_refused() {
 }
 
 #[test]
+fn a_filter_begins_with_all_hooks_and_takes_pasted_text() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    panel.types("/own\r").sees_no_more("guest");
+    panel.types("/").sees("guest");
+    panel.types("\x1b[200~own\nx\x1b[201~").sees_no_more("guest");
+    panel.types("\r").sees("/own ");
+    leave(panel);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_counted_and_named_by_the_list() {
     let lab = lab();
     lab.user("broken.json", "{");
