@@ -211,7 +211,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::NotLoaded => (
             "It is declared, but it is off, broken, or what it needs is not there.",
-            "ollm mcp add files -- ./server\nollm config set mcp.enabled false\nollm mcp call files read_file",
+            "ollm mcp add files -- false\nollm config set mcp.enabled false\nollm mcp call files read_file",
             "`ollm doctor` names the cause. `ollm ext enable NAME` or `ollm config set` switches it on.",
         ),
         Code::ModelSettings => (
@@ -241,7 +241,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::NotApproved => (
             "Nothing of a project, an extension or a server runs before a person approved exactly its content.",
-            "ollm mcp add --project files -- ./server\nollm mcp call files read_file",
+            "ollm mcp add --project files -- false\nollm mcp call files read_file",
             "`ollm hook trust`, `ollm ext trust` or `ollm mcp trust` shows the content and asks.",
         ),
         Code::AgentRefused => (
