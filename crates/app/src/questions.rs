@@ -158,7 +158,7 @@ fn quoted(text: &str) -> Result<String, String> {
     if text.len() > LONGEST {
         return Err(format!("it has {} bytes, and {LONGEST} is the most that is shown", text.len()));
     }
-    Ok(text.lines().map(|line| format!("  | {}\n", one_line(line))).collect())
+    Ok(text.lines().fold(String::new(), |all, line| all + "  | " + &one_line(line) + "\n"))
 }
 
 /// Tells the person that a server's question is too long to be asked.
