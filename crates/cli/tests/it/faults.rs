@@ -433,6 +433,16 @@ fn half_an_event_is_answered_before_its_host_goes_on_without_us() {
 }
 
 #[test]
+fn a_host_that_waits_longer_than_a_clock_can_tell_still_gets_an_answer() {
+    let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": false}'");
+    let event = br#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}"#;
+    for time in ["9223372036854775807s", "1000000000000d"] {
+        let ran = finish(lab.ollm(&["hook", "run", "--from", "claude", "--within", time]), event);
+        assert!(ran.code == 0 && ran.stdout.contains("deny"), "{time}: {ran:?}");
+    }
+}
+
+#[test]
 fn b14_events_at_the_same_time_do_not_disturb_one_another() {
     let lab = Lab::with_hook("before_tool", "echo", "printf '{\"continue\": true, \"data\": %s}' \"$(cat)\"");
     std::thread::scope(|scope| {
