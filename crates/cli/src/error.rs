@@ -95,12 +95,11 @@ impl Failure {
 /// The whole of it as lines, for people.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.styled {
-            Some(styled) => formatter.write_str(styled)?,
-            None => {
-                self.code.map_or(Ok(()), |code| write!(formatter, "error[{code}]: "))?;
-                writeln!(formatter, "{}", one_line(&self.message))?;
-            }
+        if let Some(styled) = &self.styled {
+            formatter.write_str(styled)?;
+        } else {
+            self.code.map_or(Ok(()), |code| write!(formatter, "error[{code}]: "))?;
+            writeln!(formatter, "{}", one_line(&self.message))?;
         }
         self.hints.iter().try_for_each(|hint| writeln!(formatter, "  hint: {}", one_line(hint)))
     }

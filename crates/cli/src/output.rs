@@ -317,12 +317,11 @@ impl Output {
             }
             let code = failure.code.map(|code| format!("{RED}error[{code}]{PLAIN}: "));
             let message = one_line(&failure.message);
-            match self.screen() {
-                Some(screen) => screen.show(&format!("{}{message}\n", code.unwrap_or_default())),
-                None => {
-                    let who = code.unwrap_or_else(|| "ollm: ".to_owned());
-                    let _ = writeln!(anstream::stderr(), "{who}{message}");
-                }
+            if let Some(screen) = self.screen() {
+                screen.show(&format!("{}{message}\n", code.unwrap_or_default()));
+            } else {
+                let who = code.unwrap_or_else(|| "ollm: ".to_owned());
+                let _ = writeln!(anstream::stderr(), "{who}{message}");
             }
         }
         for hint in &failure.hints {

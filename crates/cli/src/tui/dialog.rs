@@ -241,7 +241,9 @@ mod tests {
         draw(&mut dialog);
         assert_eq!(typed(&mut dialog, "a\n"), DialogState::Open);
         for keys in [&[KeyCode::End][..], &[KeyCode::Home, KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown]] {
-            keys.iter().for_each(|code| assert_eq!(dialog.key((*code).into()), DialogState::Open));
+            for code in keys {
+                assert_eq!(dialog.key((*code).into()), DialogState::Open);
+            }
             draw(&mut dialog);
             assert_eq!(typed(&mut dialog, "a\n"), DialogState::Open, "{keys:?} leaves rows out");
         }

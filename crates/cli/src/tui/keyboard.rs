@@ -174,7 +174,9 @@ mod tests {
 
     fn read(pieces: &[&[u8]]) -> Vec<Event> {
         let (mut keyboard, mut events) = (Keyboard::default(), Vec::new());
-        pieces.iter().for_each(|piece| keyboard.take(piece, Instant::now(), &mut events));
+        for piece in pieces {
+            keyboard.take(piece, Instant::now(), &mut events);
+        }
         events
     }
 

@@ -176,7 +176,9 @@ mod tests {
         assert!(!view.is_read());
         draw(&mut view, 10);
         for steps in [&[Step::Last][..], &[Step::First, Step::PageDown, Step::PageDown, Step::PageDown]] {
-            steps.iter().for_each(|step| view.step(*step));
+            for step in steps {
+                view.step(*step);
+            }
             draw(&mut view, 10);
             assert!(!view.is_read(), "{steps:?} leaves rows out");
         }
@@ -203,7 +205,9 @@ mod tests {
     #[test]
     fn no_step_is_too_many() {
         let mut view = TextView::at_end(Vec::new());
-        [Step::Down, Step::PageDown, Step::Last, Step::Up].into_iter().for_each(|step| view.step(step));
+        for step in [Step::Down, Step::PageDown, Step::Last, Step::Up] {
+            view.step(step);
+        }
         draw(&mut view, 10);
     }
 

@@ -39,8 +39,8 @@ fn a_script_of_wide_characters_hides_nothing_beyond_the_edge() {
 #[test]
 fn the_end_of_a_script_alone_approves_nothing() {
     let lab = lab();
-    let lines: String = (0..142).map(|line| format!("echo line-{line}\n")).collect();
-    lab.workspace_hook("before_tool", "guest", &lines, "");
+    let lines: Vec<String> = (0..142).map(|line| format!("echo line-{line}")).collect();
+    lab.workspace_hook("before_tool", "guest", &lines.join("\n"), "");
     let mut panel = asked(&lab);
     panel.types("\x1b[F").sees("line-141");
     panel.types("a\r").sees("not all is read");
