@@ -238,16 +238,23 @@ impl HooksPanel {
     }
 
     fn filter_key(&mut self, key: KeyEvent) -> Action {
+        let mut filter = self.filter.clone();
         match key.code {
             KeyCode::Enter => self.is_filtering = false,
             KeyCode::Esc => {
                 self.is_filtering = false;
-                self.filter.clear();
+                filter.clear();
             }
-            KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => self.filter.push(char),
+            KeyCode::Backspace => drop(filter.pop()),
+            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => filter.push(char),
             _ => return Action::None,
         }
+        self.set_filter(filter)
+    }
+
+    /// Lists the hooks whose ids contain this.
+    fn set_filter(&mut self, filter: String) -> Action {
+        self.filter = filter;
         let chosen = self.chosen().map(|(hook, _)| hook.id().to_owned());
         self.arrange(chosen.as_deref());
         Action::Changed
@@ -315,6 +322,9 @@ impl Panel for HooksPanel {
     fn paste(&mut self, text: &str) -> Action {
         if let Some((_, form)) = &mut self.form {
             form.paste(text);
+        } else if self.is_filtering {
+            let filter = self.filter.clone() + text.lines().next().unwrap_or_default();
+            return self.set_filter(filter);
         }
         Action::Changed
     }
@@ -345,7 +355,11 @@ impl Panel for HooksPanel {
     fn done(&mut self, job: &str, outcome: &Result<u8, Failure>) -> Action {
         if let Err(failure) = outcome {
             job.clone_into(&mut self.result_title);
-            self.show(&failure.to_string());
+            let text = failure.to_string();
+            // A load that fails again says nothing new.
+            if !self.result.ends_with(&text) {
+                self.show(&text);
+            }
         }
         self.take_loaded();
         if job == LOAD {

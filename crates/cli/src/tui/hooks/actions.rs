@@ -34,8 +34,7 @@ impl HooksPanel {
             }
             HookKey::Filter => {
                 self.is_filtering = true;
-                self.filter.clear();
-                Action::Changed
+                self.set_filter(String::new())
             }
             HookKey::Reload => self.load(),
             HookKey::MoreDetails => self.scroll(Step::PageDown),
