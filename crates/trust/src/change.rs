@@ -1,5 +1,7 @@
 //! How the list of approvals is changed: by a person, who signs the change where a key is demanded.
 
+use std::io::ErrorKind;
+
 use crate::approvable::Approvable;
 use crate::approvals::{Approval, Approvals, edit, keep, put, remove, sign_anew};
 use crate::proposal::ApproveError;
@@ -61,6 +63,10 @@ impl Trust {
         if self.key().is_some() && !keys.iter().any(|(source, id)| known.find(source, id).is_some()) {
             // A passphrase is not asked for to change nothing.
             return self.approvals.current().1.clone().map_or(Ok(0), |trouble| Err(trouble.into()));
+        }
+        // Where nobody approved anything, no lock is left beside a list that is not there.
+        if std::fs::symlink_metadata(self.approvals.path()).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Ok(0);
         }
         let seal = self.seal_of_whole_list()?;
         edit(self.approvals.path(), seal.as_ref(), |entries| remove(entries, keys))

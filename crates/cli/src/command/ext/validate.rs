@@ -32,7 +32,7 @@ pub(super) fn run(target: &str, context: &AppContext, as_json: bool, output: &mu
     for problem in &problems {
         output.explain(&problem::render(problem));
     }
-    let form = extension.form.map(|form| format!(", a {form}")).unwrap_or_default();
+    let form = extension.form.map(|form| format!(" (a {form})")).unwrap_or_default();
     let named = format!("`{}` {}{form}", extension.name, extension.manifest.version);
     match problems.len() {
         _ if wrong => {}

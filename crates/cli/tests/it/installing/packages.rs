@@ -48,7 +48,7 @@ fn packages_of_other_agents_are_checked_and_shown_before_anybody_installs_them()
         let ran = lab.run(&["ext", "validate", &path]);
         assert_eq!(ran.code, 0, "{ran:?}");
         let left = format!("a part of this {form} is not loaded: sub-agents (`agents`)");
-        assert!(ran.stderr.contains(&left) && ran.stderr.contains(&format!("1.0.0, a {form} is valid")), "{ran:?}");
+        assert!(ran.stderr.contains(&left) && ran.stderr.contains(&format!("1.0.0 (a {form}) is valid")), "{ran:?}");
         let shown = lab.run(&["ext", "info", &path, "--json"]).answer();
         assert_eq!((&shown["form"], &shown["hookDetails"][0]["events"][0]), (&json!(form), &json!("before_tool")));
         let shown = lab.run(&["ext", "show", &path]);

@@ -197,6 +197,9 @@ fn an_extension_that_was_removed_leaves_neither_files_nor_locks() {
     let before = left();
     let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
     installed(&lab, &[&source]);
+    assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    assert_eq!(left(), before, "nobody approved it");
+    installed(&lab, &[&source]);
     approve(&lab);
     package(&lab, "src", "1.1.0", &json!({}));
     assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
