@@ -11,6 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::ask::Asker;
 use crate::error::{Failure, Kind};
 
 /// How long an orderly end may take. Whatever runs for us then dies with us.
@@ -56,6 +57,14 @@ impl Stop {
             Some(SHORT_GRACE)
         });
         stop
+    }
+
+    /// Like [`Stop::listen`]; in front of the panels signals are theirs, and a key interrupts.
+    pub(crate) fn listen_beside(asker: &Asker) -> Stop {
+        match asker {
+            Asker::Lines(_) => Stop::listen(),
+            Asker::Dialog(screen) => Stop { signal: Arc::default(), cancel: screen.cancel().clone() },
+        }
     }
 
     /// Set when the signal comes.

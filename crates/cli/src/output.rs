@@ -126,7 +126,9 @@ impl Output {
 
     /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
     pub(crate) fn busy(&mut self, what: &str) {
-        let is_watched = !self.silent && self.collected.is_none() && io::stderr().is_terminal();
+        // The panels say themselves what runs.
+        let is_alone = self.collected.is_none() && self.screen().is_none();
+        let is_watched = !self.silent && is_alone && io::stderr().is_terminal();
         self.spinner = is_watched.then(|| WaitingSign::start(what));
     }
 
@@ -314,7 +316,11 @@ impl Output {
             self.explain(&format!("  hint: {}\n", one_line(hint)));
         }
         if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
-            let _ = writeln!(anstream::stderr(), "{DIM}  `ollm help {code}` explains it{PLAIN}");
+            let hint = format!("{DIM}  `ollm help {code}` explains it{PLAIN}\n");
+            match self.screen() {
+                Some(screen) => screen.show(&hint),
+                None => drop(anstream::stderr().write_all(hint.as_bytes())),
+            }
         }
         failure.kind as u8
     }

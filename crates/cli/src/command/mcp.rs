@@ -30,6 +30,8 @@ mod stop;
 mod tools;
 mod trust;
 
+pub(crate) use status::{ServerOverview, overview};
+
 /// More is not read from standard input.
 const LARGEST_INPUT: u64 = 16 << 20;
 
@@ -82,7 +84,7 @@ fn with_live<T>(
     output: &mut Output,
     work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let stop = Stop::listen();
+    let stop = Stop::listen_beside(output.asker());
     let live = Live::new(servers, chosen, stop.cancel(), output)?;
     let done = work(&live, output);
     live.close(output);

@@ -149,16 +149,15 @@ impl ChatPanel {
         self.lines = Some(sender);
         self.cancel = Cancel::default();
         let (cancel, options) = (self.cancel.clone(), self.setup.options.clone());
-        let screen = self.setup.inbox.screen(PanelName::Chat);
+        let screen = self.setup.inbox.screen(PanelName::Chat, cancel.clone());
         self.working = Some(Instant::now());
-        Action::Run(
-            Job::new(CHAT, move |context, output| {
-                let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
-                front.screen.chat(ChatNews::Working(true));
-                converse(options, context, &cancel, &mut front, output)
-            })
-            .in_background(),
-        )
+        let job = Job::new(CHAT, move |context, output| {
+            let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
+            front.screen.chat(ChatNews::Working(true));
+            converse(options, context, &cancel, &mut front, output)
+        });
+        // What interrupts the conversation interrupts the commands in it.
+        Action::Run(Job { cancel: self.cancel.clone(), ..job.in_background() })
     }
 
     fn send(&mut self, text: String) -> Action {

@@ -14,13 +14,18 @@ use ratatui::widgets::Paragraph;
 
 use super::chat::{ChatPanel, ChatSetup, SPINNER};
 use super::dialog::{DialogState, QuestionDialog};
+use super::doctor::Findings;
+use super::extensions::Extensions;
 use super::help::Help;
-use super::hooks::HooksPanel;
+use super::hooks::Hooks;
 use super::list::Step;
+use super::list_panel::ListPanel;
+use super::mcp::Servers;
 use super::panel::{Action, Job, Panel, PanelName};
 use super::screen::Message;
 use super::text::fitted;
 use super::theme::Theme;
+use super::trace::Events;
 use crate::error::Failure;
 
 /// Smaller screens show nothing but their size.
@@ -66,16 +71,35 @@ pub(crate) struct Ui {
 }
 
 /// Every panel.
-struct Panels {
+pub(super) struct Panels {
     chat: ChatPanel,
-    hooks: HooksPanel,
+    pub(super) hooks: ListPanel<Hooks>,
+    pub(super) mcp: ListPanel<Servers>,
+    pub(super) extensions: ListPanel<Extensions>,
+    pub(super) trace: ListPanel<Events>,
+    pub(super) doctor: ListPanel<Findings>,
 }
 
 impl Panels {
+    fn new(chat: ChatSetup) -> Panels {
+        Panels {
+            chat: ChatPanel::new(chat),
+            hooks: ListPanel::new(),
+            mcp: ListPanel::new(),
+            extensions: ListPanel::new(),
+            trace: ListPanel::new(),
+            doctor: ListPanel::new(),
+        }
+    }
+
     fn get(&mut self, name: PanelName) -> &mut dyn Panel {
         match name {
             PanelName::Chat => &mut self.chat,
             PanelName::Hooks => &mut self.hooks,
+            PanelName::Mcp => &mut self.mcp,
+            PanelName::Extensions => &mut self.extensions,
+            PanelName::Trace => &mut self.trace,
+            PanelName::Doctor => &mut self.doctor,
         }
     }
 }
@@ -90,7 +114,7 @@ impl Ui {
     pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup) -> Ui {
         let mut ui = Ui {
             theme,
-            panels: Panels { chat: ChatPanel::new(chat), hooks: HooksPanel::new() },
+            panels: Panels::new(chat),
             front: first,
             questions: VecDeque::new(),
             help: None,
@@ -108,8 +132,8 @@ impl Ui {
     }
 
     #[cfg(test)]
-    pub(super) fn hooks(&self) -> &HooksPanel {
-        &self.panels.hooks
+    pub(super) fn panels(&self) -> &Panels {
+        &self.panels
     }
 
     /// What is to be done now.
@@ -157,6 +181,7 @@ impl Ui {
         match message {
             Message::Chat(news) => self.panels.chat.take(news),
             Message::Text { panel, text } => self.panels.get(panel).show(&text),
+            Message::Loaded { panel } => self.panels.get(panel).loaded(),
             Message::Ask(question) => {
                 self.questions.push_back(QuestionDialog::new(question, &self.theme));
                 if self.questions.len() == 1 {
@@ -235,8 +260,11 @@ impl Ui {
         let is_text = self.front().takes_text();
         let panel = match key.code {
             KeyCode::F(12) => return self.show_help(),
+            KeyCode::Char(letter) if control => {
+                PanelName::ALL.iter().find(|panel| panel.control_letter() == Some(letter.to_ascii_lowercase()))
+            }
             KeyCode::F(number) => PanelName::ALL.get(usize::from(number).wrapping_sub(1)),
-            KeyCode::Char(digit) if alt || (!is_text && !control) => {
+            KeyCode::Char(digit) if alt || !is_text => {
                 digit.to_digit(10).and_then(|digit| PanelName::ALL.get((digit as usize).wrapping_sub(1)))
             }
             _ => None,
@@ -255,8 +283,8 @@ impl Ui {
     }
 
     fn show_help(&mut self) -> bool {
-        let (title, keys) = (self.front.title(), self.front().keys());
-        self.help = Some(Help::new(title, &keys, &self.theme));
+        let (title, keys, json) = (self.front.title(), self.front().keys(), self.front.json_command());
+        self.help = Some(Help::new(title, &keys, json, &self.theme));
         true
     }
 
@@ -269,6 +297,9 @@ impl Ui {
     }
 
     fn turn_to(&mut self, name: PanelName) {
+        if self.front != name {
+            self.front().close();
+        }
         self.front = name;
         self.has_changed = true;
         let action = self.front().open();
@@ -357,8 +388,12 @@ impl Ui {
     fn draw_tabs(&mut self, frame: &mut Frame<'_>, area: Rect) {
         self.tabs.clear();
         let mut x = area.x;
+        let title = |at: usize, name: PanelName| format!(" {} {} ", at + 1, name.title());
+        let whole: usize = PanelName::ALL.into_iter().enumerate().map(|(at, name)| title(at, name).len()).sum();
+        let is_wide = whole <= usize::from(area.width);
         for (at, name) in PanelName::ALL.into_iter().enumerate() {
-            let title = format!(" {} {} ", at + 1, name.title());
+            let is_named = is_wide || name == self.front;
+            let title = if is_named { title(at, name) } else { format!(" {} ", at + 1) };
             let width = u16::try_from(title.len()).unwrap_or(u16::MAX).min(area.right().saturating_sub(x));
             let tab = Rect { x, width, ..area };
             let style = if name == self.front { self.theme.chosen } else { self.theme.faint };
