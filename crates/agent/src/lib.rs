@@ -104,7 +104,7 @@ pub use provider::responses::Responses;
 pub use provider::{Answer, Cut, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
 pub use session::{ChangedBy, Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings, UserData};
-pub use time::{iso, session_id};
+pub use time::session_id;
 pub use tool::{ShellSettings, unified_diff};
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

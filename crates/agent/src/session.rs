@@ -17,10 +17,11 @@ use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSourc
 use crate::provider::Model;
 use crate::registry::Registry;
 use crate::settings::{Approval, Settings};
-use crate::time::{iso, seconds};
+use crate::time::seconds;
 use crate::tool::todo;
 use crate::transcript::Transcript;
 use crate::workspace::{Workspace, WorkspaceError};
+use ollm_protocol::units::iso;
 
 mod call;
 mod compress;

@@ -1,16 +1,8 @@
-//! Times as people and programs write them, and names that nobody else has.
+//! How long things took, and names that nobody else has.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jiff::Timestamp;
 use uuid::Uuid;
-
-/// ISO 8601, to the millisecond.
-pub fn iso(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(millis).map(|stamp| format!("{stamp:.3}")).unwrap_or_default()
-}
 
 /// How long it took, in seconds; a clock that went back says nothing.
 pub(crate) fn seconds(from: SystemTime, to: SystemTime) -> f64 {
@@ -33,12 +25,6 @@ pub(crate) fn unique() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_written_to_the_millisecond() {
-        assert_eq!(iso(UNIX_EPOCH + Duration::from_micros(1_768_557_930_001_900)), "2026-01-16T10:05:30.001Z");
-        assert_eq!(iso(UNIX_EPOCH), "1970-01-01T00:00:00.000Z");
-    }
 
     #[test]
     fn ids_are_unique_and_ordered_by_time() {

@@ -5,7 +5,7 @@ use std::cell::{LazyCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use ollm_catalog::{
     Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Problem, Severity,
@@ -14,7 +14,7 @@ use ollm_catalog::{
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Code, Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest};
+use ollm_protocol::{Code, Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest, units};
 use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -633,7 +633,7 @@ fn switched(mut hook: Hook, switches: &Switches, context: &AppContext) -> Hook {
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {
             let left = until.and_then(|until| until.duration_since(now).ok());
-            let left = left.map(|left| format!(" for another {}", approximately(left))).unwrap_or_default();
+            let left = left.map(|left| format!(" for another {}", units::approximately(left))).unwrap_or_default();
             let way_out = context.tell(&Remedy::EnableHook(hook.id().to_owned()));
             hook.off = Some(format!("switched off{left}; {way_out}"));
         }
@@ -648,16 +648,6 @@ pub fn switch_name(hook: &HookSpec) -> String {
     match place {
         Some(place) => format!("hook:{}", HookSpec::id_in(place, hook.own_id())),
         None => format!("hook:{}", hook.own_id()),
-    }
-}
-
-/// A time to the nearest unit that a person cares for.
-pub fn approximately(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} min", seconds.div_ceil(60)),
-        seconds @ 7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
-        seconds => format!("{} days", seconds.div_ceil(86400)),
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::{Instant, SystemTime};
 
 use ollm_catalog::Problem;
 use ollm_engine::Outcome;
-use ollm_engine::trace::iso;
 use ollm_protocol::dialect::AgentDialect;
+use ollm_protocol::units::iso;
 use ollm_protocol::{Event, Request, Verdict};
 
 use crate::app::App;

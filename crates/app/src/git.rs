@@ -24,13 +24,23 @@ pub(crate) struct GitJob<'a> {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) timeout: Duration,
     pub(crate) most_output: usize,
+    /// The largest file that it may write.
+    pub(crate) largest_file: Option<u64>,
 }
 
 impl<'a> GitJob<'a> {
     /// A short question about a repository.
     pub(crate) fn new(context: &AppContext, folder: &'a Path, args: &'a [&'a str]) -> GitJob<'a> {
         let env = context.variables.clone();
-        GitJob { folder, args, stdin: Vec::new(), env, timeout: Duration::from_mins(1), most_output: MOST_OUTPUT }
+        GitJob {
+            folder,
+            args,
+            stdin: Vec::new(),
+            env,
+            timeout: Duration::from_mins(1),
+            most_output: MOST_OUTPUT,
+            largest_file: None,
+        }
     }
 
     /// What git says.
@@ -43,7 +53,12 @@ impl<'a> GitJob<'a> {
             env: self.env,
             cwd: Some(self.folder.to_owned()),
             stdin: self.stdin,
-            limits: Limits { timeout: self.timeout, output: self.most_output, ..Limits::default() },
+            limits: Limits {
+                timeout: self.timeout,
+                output: self.most_output,
+                file_size: self.largest_file,
+                ..Limits::default()
+            },
             ..Job::new(program)
         };
         let outcome = Children::new().run(job);
@@ -57,8 +72,12 @@ impl<'a> GitJob<'a> {
             (End::TimedOut, _) => format!("it took longer than {} seconds", self.timeout.as_secs()),
             (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
         };
-        let verb = self.args.iter().find(|arg| arg.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'));
-        let verb = verb.filter(|verb| !verb.starts_with('-')).unwrap_or(&"");
+        let mut args = self.args.iter().copied();
+        let mut verb = args.next();
+        while verb == Some("-c") {
+            verb = args.nth(1);
+        }
+        let verb = verb.filter(|verb| !verb.starts_with('-')).unwrap_or_default();
         Err(AppError::new(Code::GitFailed, format!("git {verb}: {words}")))
     }
 }

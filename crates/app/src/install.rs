@@ -53,6 +53,10 @@ pub struct Order {
     pub to: Option<Version>,
     /// The digest that its archive must have.
     pub checksum: Option<Digest>,
+    /// The commit of its repository, which is not remembered as where it comes from.
+    pub commit: Option<String>,
+    /// The only index that it may come from, as its record names it.
+    pub index: Option<String>,
     /// Whether servers are asked.
     pub reach: Reach,
     /// The extension that is updated, if one is.
@@ -156,7 +160,7 @@ pub fn installed_as(name: &str, context: &AppContext) -> Option<Installed> {
 /// Exchanges an extension with its version before; the other way round the next time.
 pub fn roll_back(name: &str, context: &AppContext) -> Result<Installed, AppError> {
     let root = InstallRoot::open(context)?;
-    let now = read_installed(name, &root.place(name)).ok_or_else(|| not_ours(name))?;
+    let now = read_installed(name, &root.place(name)).ok_or_else(|| not_ours(name, context))?;
     let before = read_installed(name, &root.previous(name)).ok_or_else(|| {
         AppError::new(Code::UnknownName, format!("there is no version of `{name}` from before; it has {}", now.version))
     })?;
@@ -170,13 +174,40 @@ pub fn version_before(name: &str, context: &AppContext) -> Option<Installed> {
     read_installed(name, &previous_folder(&extensions_folder(context), name))
 }
 
-/// Forgets what is kept of an extension beside its folder: its version before, and its pin.
-pub fn forget(name: &str, context: &AppContext) -> Result<(), AppError> {
-    if check_extension_name(name).is_ok() && version_before(name, context).is_some() {
-        let root = InstallRoot::open(context)?;
-        root.forget_previous(name).map_err(|error| AppError::unwritten(&root.previous(name), &error))?;
+/// The right to change what is installed, for as long as it is held.
+#[derive(Debug)]
+pub struct Holding(InstallRoot);
+
+impl Holding {
+    /// Takes the right to change an extension, where its folder is one that extensions are installed into; another process
+    /// that has it is told of.
+    pub fn of_place(name: &str, folder: &Path, context: &AppContext) -> Result<Option<Holding>, AppError> {
+        let is_ours = extensions_folder(context).join(name) == folder;
+        is_ours.then(|| InstallRoot::open(context).map(Holding)).transpose()
     }
-    set_pin(name, None, context).map(drop)
+
+    /// Forgets what is kept of an extension beside its folder: its version before, and its pin.
+    pub fn forget(&self, name: &str, context: &AppContext) -> Result<(), AppError> {
+        if check_extension_name(name).is_ok() && self.0.previous(name).symlink_metadata().is_ok() {
+            let unwritten = |error| AppError::unwritten(&self.0.previous(name), &error);
+            self.0.forget_previous(name).map_err(unwritten)?;
+        }
+        set_pin(name, None, context).map(drop)
+    }
+
+    /// Removes an extension in one step, as who loads extensions sees it.
+    pub fn remove(&self, name: &str) -> std::io::Result<()> {
+        self.0.remove(name)
+    }
+}
+
+/// What was put in place.
+#[derive(Debug)]
+pub struct Placed {
+    /// It.
+    pub installed: Installed,
+    /// What could not be done afterwards; the next change does it.
+    pub unsettled: Option<String>,
 }
 
 impl Staged {
@@ -185,8 +216,8 @@ impl Staged {
         self.replaces.as_ref().map(|replaced| replaced.folder.as_path())
     }
 
-    /// Puts it in place. On an error everything is as it was.
-    pub fn commit(self) -> Result<Installed, AppError> {
+    /// Puts it in place. On an error what was installed is as it was.
+    pub fn commit(self) -> Result<Placed, AppError> {
         let name = &self.extension.name;
         if self.switches_on {
             // Before it is there: killed in between, a switch of something that is not there means nothing.
@@ -195,9 +226,10 @@ impl Staged {
                 .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))?;
         }
         let done = if self.replaces.is_some() { self.root.replace(name) } else { self.root.install(name) };
-        done.map_err(|error| self.not_placed(&error))?;
+        let unsettled = done.map_err(|error| self.not_placed(&error))?.map(|error| error.to_string());
         let installed = read_installed(name, &self.root.place(name));
-        installed.ok_or_else(|| AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again")))
+        let gone = || AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again"));
+        Ok(Placed { installed: installed.ok_or_else(gone)?, unsettled })
     }
 
     fn not_placed(&self, error: &std::io::Error) -> AppError {
@@ -240,7 +272,11 @@ fn refused(why: &str) -> AppError {
     AppError::new(Code::PackageRefused, format!("nothing was installed: {why}"))
 }
 
-fn not_ours(name: &str) -> AppError {
+fn not_ours(name: &str, context: &AppContext) -> AppError {
+    let folder = extensions_folder(context).join(name);
+    if let Some(why) = InstallRecord::unreadable(&folder) {
+        return AppError::new(Code::Unreadable, why);
+    }
     AppError::new(
         Code::UnknownExtension,
         format!("`{name}` was not installed from elsewhere, so there is nothing to update"),

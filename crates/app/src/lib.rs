@@ -11,6 +11,7 @@ mod agent_signs;
 mod app;
 mod app_context;
 mod approval_key;
+pub mod approving;
 mod belongings;
 mod builder;
 mod calls;
@@ -23,6 +24,7 @@ pub mod dev;
 pub mod dispatch;
 pub mod doctor;
 mod error;
+pub mod extension_review;
 mod forecast;
 mod git;
 pub mod git_hook;
@@ -48,10 +50,7 @@ pub mod validation;
 pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
-pub use app::{
-    App, LoadOptions, Only, approximately, extensions, extensions_again, extensions_as_approved, switch_name,
-    unreliable,
-};
+pub use app::{App, LoadOptions, Only, extensions, extensions_again, extensions_as_approved, switch_name, unreliable};
 pub use app_context::AppContext;
 pub use approval_key::UnlockedKey;
 pub use belongings::{belongings, remove_belongings, remove_empty_file};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_catalog::{EditError, Migration, Problem, migrate_config};
-use ollm_engine::trace::iso;
+use ollm_protocol::units::iso;
 use ollm_protocol::{Layer, Remedy};
 use ollm_store::FileError;
 use serde_json::{Value, json};

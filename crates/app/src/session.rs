@@ -268,7 +268,7 @@ fn begun(app: &App, context: &AppContext, model: &str) -> Past {
     let now = SystemTime::now();
     let header = Header {
         id: session_id(now),
-        started: ollm_agent::iso(now),
+        started: ollm_protocol::units::iso(now),
         cwd: context.cwd.display().to_string(),
         model: model.to_owned(),
     };

@@ -6,7 +6,7 @@ use std::process;
 use std::time::SystemTime;
 
 use ollm_app::AppContext;
-use ollm_engine::trace::iso;
+use ollm_protocol::units::iso;
 use ollm_store::{Bounds, Redactor, RotatingLog, cut, one_line};
 
 const LARGEST_FILE: u64 = 1 << 20;

@@ -29,7 +29,7 @@ mod syntax;
 mod value;
 
 pub use error::{ConditionError, ConditionFault, Fault};
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use scope::{ConditionScope, session};
 pub use spot::Spot;
 

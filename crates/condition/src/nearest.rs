@@ -19,3 +19,8 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     let near = near.filter(|(distance, known)| *distance <= known.len().div_ceil(3) && *distance < known.len());
     near.min().map(|(_, known)| known)
 }
+
+/// The same as a question for a person: "did you mean `timeout`?".
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("did you mean `{near}`?"))
+}

@@ -22,6 +22,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ollm_protocol::units::iso;
 use ollm_protocol::{Event, Hook, joined};
 use ollm_store::Redactor;
 
@@ -147,11 +148,6 @@ pub fn late(done: &Done, time: SystemTime, binary: &str) -> String {
         });
     });
     line.finish()
-}
-
-/// A time as ISO 8601, to the millisecond; the epoch for times beyond the calendar.
-pub fn iso(time: SystemTime) -> String {
-    format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
 }
 
 fn skip(line: &mut Line<'_>, skip: &Skip) {

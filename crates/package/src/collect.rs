@@ -166,23 +166,27 @@ impl Collector {
 
     /// Has each link stand for a copy; one may lead to another one.
     fn resolve_links(&mut self) -> Result<(), Refusal> {
-        let mut open = std::mem::take(&mut self.links);
-        while !open.is_empty() {
-            let before = open.len();
-            let mut waiting = Vec::new();
-            for (path, leads) in open {
-                let Some(file) = self.files.get(&leads).cloned() else {
-                    waiting.push((path, leads));
-                    continue;
-                };
-                let size = file.bytes.len() as u64;
+        let mut open: HashMap<String, String> = std::mem::take(&mut self.links).into_iter().collect();
+        while let Some(first) = open.keys().next().cloned() {
+            // From link to link, up to a file; each link is followed once.
+            let mut chain = vec![first];
+            let found = loop {
+                let Some(path) = chain.last() else { return Ok(()) };
+                match (self.files.get(path), open.remove(path)) {
+                    (Some(file), _) => break file.clone(),
+                    (None, Some(leads)) => chain.push(leads),
+                    (None, None) => {
+                        let path = chain.first().cloned().unwrap_or_default();
+                        let target = chain.get(1).cloned().unwrap_or_default();
+                        return Err(Refusal::Link { path, target });
+                    }
+                }
+            };
+            chain.pop();
+            for path in chain {
+                let size = found.bytes.len() as u64;
                 self.left = self.left.checked_sub(size).ok_or(Refusal::TooLarge(self.bounds.bytes))?;
-                self.files.insert(path, file);
-            }
-            open = waiting;
-            if open.len() == before {
-                let first = open.into_iter().next();
-                return first.map_or(Ok(()), |(path, leads)| Err(Refusal::Link { path, target: leads }));
+                self.files.insert(path, found.clone());
             }
         }
         Ok(())
@@ -213,6 +217,10 @@ impl Collector {
                     return Err(Refusal::Collision { path: path.to_owned(), other: known.clone() });
                 }
                 None => {
+                    // A folder that no entry names has to be made as well.
+                    if !whole {
+                        self.count()?;
+                    }
                     self.places.insert(folded(part), (part.to_owned(), kind));
                 }
             }

@@ -37,7 +37,7 @@ pub use hook::{
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::{Matcher, Subject};
-pub use ollm_condition::nearest;
+pub use ollm_condition::{did_you_mean, nearest};
 pub use pattern::{FilePatterns, PatternError, from_root};
 pub use placeholder::{Placeholder, placeholders};
 pub use remedy::{Commands, Remedy};

@@ -1,6 +1,6 @@
-//! Durations and sizes as people write them: `"5s"`, `"250ms"`, `"256MiB"`.
+//! Durations and sizes as people write them: `"5s"`, `"250ms"`, `"256MiB"`; times as programs write them.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const TIMES: &[(&str, f64)] = &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)];
 const SIZES: &[(&str, u64)] = &[
@@ -45,9 +45,34 @@ pub fn size(text: &str) -> Option<u64> {
     })
 }
 
+/// A moment as ISO 8601 with milliseconds, in UTC; one that no calendar has is the first of 1970.
+///
+/// ```
+/// assert_eq!(ollm_protocol::units::iso(std::time::UNIX_EPOCH), "1970-01-01T00:00:00.000Z");
+/// ```
+pub fn iso(time: SystemTime) -> String {
+    format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
+}
+
+/// About how long a time is, for people: `45 s`, `3 min`, `5 h`, `2 days`.
+pub fn approximately(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ 7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
+        seconds => format!("{} days", seconds.div_ceil(86400)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_written_to_the_millisecond() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_micros(1_768_557_930_001_900);
+        assert_eq!(iso(time), "2026-01-16T10:05:30.001Z");
+    }
 
     #[test]
     fn the_patterns_know_every_unit() {

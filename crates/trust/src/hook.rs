@@ -114,12 +114,7 @@ impl Approvable for Hook {
             ("on failure", format!("{} (from the {})", self.on_failure.value.name(), self.on_failure.basis.name())),
             ("enabled", self.off.clone().unwrap_or_else(|| spec.enabled.to_string())),
         ];
-        rows.extend(rules(self));
-        rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
-        let variables = spec.env.iter();
-        rows.extend(variables.map(|(name, value)| ("variable", format!("{name}={}", shown_value(self, name, value)))));
-        rows.extend(spec.pass_env.iter().map(|name| ("variable", format!("{name}, passed on"))));
-        rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
+        rows.extend(surroundings(self));
         rows.extend(spec.description.clone().map(|description| ("description", description)));
         rows
     }
@@ -143,6 +138,31 @@ pub fn command_text(hook: &Hook) -> String {
         Shown::Words(words) => words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "),
         Shown::Text(text) => text,
     }
+}
+
+/// Everything of a hook beside its command, events and matcher that is not as usual: for a list of many hooks.
+pub fn unusual_rows(hook: &Hook) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if hook.timeout.basis == Basis::Hook {
+        rows.push(("timeout", format!("{:?}", hook.timeout.value)));
+    }
+    if hook.on_failure.basis == Basis::Hook {
+        rows.push(("on failure", hook.on_failure.value.name().to_owned()));
+    }
+    rows.extend((!hook.spec.enabled).then(|| ("enabled", "false".to_owned())));
+    rows.extend(surroundings(hook));
+    rows
+}
+
+/// When a hook runs, and in which surroundings, as far as that is not as usual.
+fn surroundings(hook: &Hook) -> Vec<Row> {
+    let (spec, mut rows) = (&hook.spec, rules(hook));
+    rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
+    let variables = spec.env.iter();
+    rows.extend(variables.map(|(name, value)| ("variable", format!("{name}={}", shown_value(hook, name, value)))));
+    rows.extend(spec.pass_env.iter().map(|name| ("variable", format!("{name}, passed on"))));
+    rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
+    rows
 }
 
 /// When it runs, as far as that is not as usual.

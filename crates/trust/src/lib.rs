@@ -47,12 +47,12 @@ pub use content_store::{ContentStore, ContentStoreError, StoredCopy, StoredFile}
 pub use context::TrustContext;
 pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned, fetches_packages};
 pub use extension::{ExtensionFolder, extension_id, extension_keys};
-pub use hook::command_text;
+pub use hook::{command_text, unusual_rows};
 pub use identity::{Identity, Unready};
 pub use program_box::{ProgramBox, is_of_system};
 pub use proposal::{ApproveError, Proposal};
 pub use refusal::{Refusal, RefusalReason, Untrusted};
-pub use review::{Review, ReviewFile, changed_lines, difference, files_in};
-pub use signature::{ApprovalKey, ChangeError, ListTrouble, SignatureCheck, check_signature};
+pub use review::{Review, ReviewFile, changed_lines, difference, files_in, review_row};
+pub use signature::{ApprovalKey, ChangeError, ListTrouble, SignatureCheck, check_signature, is_signature};
 pub use signer::{Sign, SignError, Signer};
 pub use trust::{Clock, Trust, Trusted};

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
+use ollm_protocol::units::iso;
 use ollm_store::{Digest, TreeLimits};
 
 use crate::approvable::Approvable;
@@ -248,9 +248,4 @@ fn name_of(copy: &StoredCopy) -> Option<String> {
 
 fn grant(id: &str, identity: &Identity, session: &str) -> Grant {
     Grant { session: session.to_owned(), id: id.to_owned(), digest: identity.digest }
-}
-
-fn iso(time: SystemTime) -> String {
-    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,7 +1,8 @@
-//! What a person sees before they approve something: all that the approval is bound to, as data.
+//! What a person sees before they approve something: all that the approval is bound to, as data and as one screen.
 //!
 //! Files are taken from the copy that will run, never from the disk: what is seen is what is approved.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use ollm_store::{Digest, FileError, read_bounded};
@@ -33,6 +34,41 @@ pub struct Review {
     pub uncovered: Vec<String>,
     /// What the approval is bound to.
     pub digest: Digest,
+}
+
+/// The whole screen, as plain text.
+impl Display for Review {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.rows {
+            to.write_str(&review_row(name, value))?;
+        }
+        for uncovered in &self.uncovered {
+            to.write_str(&review_row("uncovered", uncovered))?;
+        }
+        to.write_str(&review_row("digest", &self.digest.to_string()))?;
+        if let Some(changes) = &self.changes {
+            write!(to, "\n--- changed since it was approved\n{changes}---\n")?;
+        }
+        for file in &self.files {
+            write!(to, "\n--- {}\n{}\n---\n", file.path.display(), file.text)?;
+        }
+        match &self.unseen {
+            None => Ok(()),
+            Some((1, folder)) => {
+                let folder = folder.display();
+                writeln!(to, "\n1 more file is approved with these and not shown here; read it in {folder}")
+            }
+            Some((more, folder)) => {
+                let folder = folder.display();
+                writeln!(to, "\n{more} more files are approved with these and not shown here; read them in {folder}")
+            }
+        }
+    }
+}
+
+/// One row of a screen: its name, and its value beside that on every line.
+pub fn review_row(name: &str, value: &str) -> String {
+    format!("{name:<11} {}\n", value.replace('\n', "\n            "))
 }
 
 /// A file that is part of what is approved.

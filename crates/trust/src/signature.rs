@@ -185,6 +185,11 @@ pub fn check_signature(key: &str, bytes: &[u8], signature: &str) -> SignatureChe
     }
 }
 
+/// Whether a text is a signature as minisign writes it, whatever it signs.
+pub fn is_signature(text: &str) -> bool {
+    Signature::decode(text).is_ok()
+}
+
 fn is_signed(key: &ApprovalKey, statement: &[u8], signature: &str) -> bool {
     check_signature(&key.line, statement, signature) == SignatureCheck::Good
 }

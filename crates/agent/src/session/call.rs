@@ -10,8 +10,9 @@ use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
 use crate::port::{Decision, Failure, News};
 use crate::registry::{Worker, text_of, value_of};
-use crate::time::{iso, seconds};
+use crate::time::seconds;
 use crate::tool::{Bench, Change, Done, Reach, spill};
+use ollm_protocol::units::iso;
 
 /// The least of a result that the model is shown.
 const SHORTEST_RESULT: usize = 1 << 10;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Prompt, Session, Stage, subagent};
 use crate::message::Message;
 use crate::port::{Decision, Failure, HookNote, News};
-use crate::time::iso;
+use ollm_protocol::units::iso;
 
 /// How many messages every event tells of, and how much of each.
 const RECENT: usize = 10;

@@ -35,9 +35,9 @@ pub(super) struct Validators {
 /// Whether a server may send us elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Redirects {
-    /// What comes is not known by a digest: it must come from where the person said.
+    /// It must come from where the person said.
     Refused,
-    /// To other encrypted addresses.
+    /// To other encrypted addresses, which a person is told.
     Followed,
 }
 
@@ -56,15 +56,21 @@ pub(super) struct Wanted<'a> {
 pub(super) enum Fetched {
     /// The file is what it was.
     Unchanged,
-    /// The file.
-    File(Vec<u8>, Validators),
+    /// The file, and the address that it came from in the end.
+    File { bytes: Vec<u8>, validators: Validators, from: String },
 }
 
 /// Fetches a file.
 pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progress<'_>) -> Result<Fetched, AppError> {
     let mut url = wanted.url.to_owned();
     for _ in 0..=MOST_REDIRECTS {
-        check_address(&url).map_err(|why| AppError::usage(format!("`{}` {why}", shown(&url))))?;
+        check_address(&url).map_err(|why| {
+            if url == wanted.url {
+                AppError::usage(format!("`{}` {why}", shown(&url)))
+            } else {
+                failed(wanted.url, &format!("it leads to `{}`, which {why}", shown(&url)))
+            }
+        })?;
         let mut response = ask(&url, wanted.known, context)?;
         match response.status().as_u16() {
             200 => return receive(&mut response, &url, wanted.most, progress),
@@ -90,8 +96,12 @@ pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progres
 
 /// An address that stands in something that was fetched from another one.
 pub(super) fn joined(base: &str, place: &str) -> String {
-    if place.contains("://") {
+    let scheme = place.split(['/', '?', '#']).next().unwrap_or_default();
+    if scheme.ends_with(':') {
         return place.to_owned();
+    }
+    if let (true, Some((scheme, _))) = (place.starts_with("//"), base.split_once("//")) {
+        return format!("{scheme}{place}");
     }
     let start = base.find("://").map_or(0, |at| at + 3);
     let path = base.get(start..).and_then(|rest| rest.find('/')).map_or(base.len(), |at| start + at);
@@ -155,7 +165,7 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, progress: Progre
     if let Some(said) = said.filter(|said| *said != bytes.len() as u64) {
         return Err(failed(url, &format!("the answer was cut: {} of {said} bytes came", bytes.len())));
     }
-    Ok(Fetched::File(bytes, validators))
+    Ok(Fetched::File { bytes, validators, from: url.to_owned() })
 }
 
 fn header(response: &Response<Body>, name: &HeaderName) -> Option<String> {
@@ -183,6 +193,8 @@ mod tests {
             ("https://e.org/a/", "b/x.zip", "https://e.org/a/b/x.zip"),
             ("https://e.org/a/b", "/x.zip", "https://e.org/x.zip"),
             ("https://e.org/a", "https://f.org/x", "https://f.org/x"),
+            ("https://e.org/a", "//f.org/x", "https://f.org/x"),
+            ("https://e.org/a", "/y.zip?from=https://f.org/x", "https://e.org/y.zip?from=https://f.org/x"),
         ] {
             assert_eq!(joined(base, place), whole, "{base} {place}");
         }

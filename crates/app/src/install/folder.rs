@@ -5,11 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ollm_catalog::INSTALL_RECORD;
 use ollm_package::{Bounds, Collector, LinkBase, Package, Refusal};
 use ollm_store::raw::{kind_of, open_regular};
 use rustix::fs::OFlags;
 
-/// Reads a folder, without what git keeps in it.
+/// Reads a folder, without what git keeps in it, and without the record of an installation that it may be.
 pub(super) fn read(root: &Path) -> Result<Package, String> {
     let mut collector = Collector::new(Bounds::default());
     let mut open = vec![PathBuf::new()];
@@ -20,7 +21,7 @@ pub(super) fn read(root: &Path) -> Result<Package, String> {
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let path = folder.join(entry.file_name());
-            if path == Path::new(".git") {
+            if path == Path::new(".git") || path == Path::new(INSTALL_RECORD) {
                 continue;
             }
             if take(root, &path, &mut collector)? {

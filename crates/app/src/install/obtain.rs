@@ -11,7 +11,7 @@ use semver::Version;
 
 use super::fetch::{Fetched, Progress, Redirects, Wanted, fetch};
 use super::record::InstallRecord;
-use super::registry::{ArchivePlace, Hit, Registry};
+use super::registry::{ArchivePlace, Asked, Hit, Registry};
 use super::source::{PackageSource, shown};
 use super::{Order, Reach, builtin, folder, refused, repository};
 use crate::app::App;
@@ -46,8 +46,12 @@ pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progres
             archive(order, &bytes, order.checksum)
         }
         PackageSource::Url(url) => {
-            let bytes = download(url, order.reach, context, progress)?;
-            archive(order, &bytes, order.checksum)
+            let (bytes, from) = download(url, order.reach, context, progress)?;
+            let mut obtained = archive(order, &bytes, order.checksum)?;
+            if from != *url {
+                obtained.notes.push(format!("it was fetched from {}, where the address leads", shown(&from)));
+            }
+            Ok(obtained)
         }
         PackageSource::Git { url, reference } => {
             no_checksum(order, "a repository")?;
@@ -55,7 +59,8 @@ pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progres
                 return Err(offline(url));
             }
             progress(&shown(url), 0, 0);
-            let found = repository::checkout(url, reference.as_deref(), scratch, context)?;
+            let wanted = order.commit.as_deref().or(reference.as_deref());
+            let found = repository::checkout(url, wanted, scratch, context)?;
             let mut obtained = plain(order, found.package);
             obtained.record.commit = Some(found.commit);
             obtained.record.left = found.left;
@@ -91,21 +96,19 @@ fn named(
     progress: Progress<'_>,
 ) -> Result<Obtained, AppError> {
     let registry = Registry::load(settings, order.reach, context, progress);
-    let hit = registry.find(name, version, context)?;
+    let asked = Asked { name, version, checksum: order.checksum, index: order.index.as_deref() };
+    let hit = registry.find(&asked, context)?;
     check_extension_name(&hit.entry.name).map_err(|why| refused(&why))?;
     let bytes = match hit.place(context) {
         ArchivePlace::Embedded(name) => builtin::archive(&name)?,
         ArchivePlace::File(path) => archive_file(&path)?,
-        ArchivePlace::Server(url) => download(&url, order.reach, context, progress)?,
+        ArchivePlace::Server(url) => download(&url, order.reach, context, progress)?.0,
     };
     if let Some(said) = hit.entry.size.filter(|said| *said != bytes.len() as u64) {
         return Err(refused(&format!("the index says {said} bytes, and the archive has {}", bytes.len())));
     }
     let checksum: Digest = hit.entry.checksum.parse().map_err(|_| refused("the index has no valid checksum"))?;
     let mut obtained = archive(order, &bytes, Some(checksum))?;
-    if order.checksum.is_some_and(|wanted| Some(wanted) != obtained.record.checksum) {
-        return Err(refused(&format!("its archive is {checksum}, which is not what was asked for")));
-    }
     sign(&hit, &bytes, settings, &mut obtained)?;
     obtained.notes.extend(registry.notes);
     obtained.record.index = Some(shown(&hit.index));
@@ -150,13 +153,19 @@ fn archive_file(path: &Path) -> Result<Vec<u8>, AppError> {
     bytes.ok_or_else(|| refused(&format!("{} does not exist", path.display())))
 }
 
-fn download(url: &str, reach: Reach, context: &AppContext, progress: Progress<'_>) -> Result<Vec<u8>, AppError> {
+/// An archive, and the address that it came from in the end.
+fn download(
+    url: &str,
+    reach: Reach,
+    context: &AppContext,
+    progress: Progress<'_>,
+) -> Result<(Vec<u8>, String), AppError> {
     if reach == Reach::Offline {
         return Err(offline(url));
     }
     let wanted = Wanted { url, most: LARGEST_ARCHIVE, redirects: Redirects::Followed, known: None };
     match fetch(&wanted, context, progress)? {
-        Fetched::File(bytes, _) => Ok(bytes),
+        Fetched::File { bytes, from, .. } => Ok((bytes, from)),
         Fetched::Unchanged => Err(refused(&format!("{} gave no file", shown(url)))),
     }
 }

@@ -7,7 +7,9 @@ use ollm_catalog::{Severity, validate_extension};
 use ollm_package::{Index, IndexEntry, pack};
 use ollm_protocol::Code;
 use ollm_store::{digest_bytes, read_bounded, replace_through_links};
+use ollm_trust::is_signature;
 use semver::Version;
+use serde_json::{Map, Value};
 
 use super::staging::check_valid;
 use super::{folder, refused};
@@ -35,44 +37,92 @@ pub struct Published {
 /// same archives. A version that is listed with another content is refused: whoever installed it would never know.
 pub fn build_index(folders: &[PathBuf], out: &Path, now: Timestamp, app: &App) -> Result<Published, AppError> {
     let file = out.join(INDEX);
-    let mut index = known(&file)?;
-    let mut published = Published { index: file.clone(), entries: Vec::new(), notes: index.problems.clone() };
+    let mut known = KnownIndex::read(&file)?;
+    let mut published = Published { index: file.clone(), entries: Vec::new(), notes: Vec::new() };
     let mut archives = Vec::new();
     for folder in folders {
         let (mut entry, archive) = pack_folder(folder, &mut published.notes, app)?;
         let path = out.join(&entry.download_url);
         entry.signature = signature(&path)?;
-        let same = |one: &&mut IndexEntry| one.name == entry.name && one.version == entry.version;
-        if let Some(listed) = index.entries.iter_mut().find(same) {
-            if listed.checksum != entry.checksum {
-                let message = format!("{} {} is listed already with another content", entry.name, entry.version);
-                return Err(AppError::new(Code::AlreadyThere, message).hint("give it a higher version"));
-            }
-            entry.updated_at.clone_from(&listed.updated_at);
-            *listed = entry.clone();
-        } else {
-            entry.updated_at = Some(now.to_string());
-            index.entries.push(entry.clone());
-        }
+        entry.updated_at = Some(now.to_string());
+        known.list(&mut entry)?;
         archives.push((path.clone(), archive));
         published.entries.push((entry, path));
     }
-    index.entries.sort_by(|one, other| (&one.name, &other.version).cmp(&(&other.name, &one.version)));
     // The index is last: what it lists is there.
     for (path, archive) in archives {
         write(&path, &archive)?;
     }
-    write(&file, format!("{:#}\n", index.to_json()).as_bytes())?;
+    write(&file, format!("{:#}\n", known.document()).as_bytes())?;
     Ok(published)
 }
 
-fn known(file: &Path) -> Result<Index, AppError> {
-    let unusable = |why: &dyn std::fmt::Display| {
-        AppError::new(Code::WrongForm, format!("{} cannot be used: {why}", file.display()))
-    };
-    match read_bounded(file, LARGEST_INDEX).map_err(|error| unusable(&error))? {
-        Some(bytes) => Index::parse(&bytes).map_err(|error| unusable(&error)),
-        None => Ok(Index::default()),
+/// The index that is there already, with everything in it that we do not know.
+struct KnownIndex {
+    /// The document without its entries.
+    rest: Map<String, Value>,
+    entries: Vec<(IndexEntry, Map<String, Value>)>,
+}
+
+impl KnownIndex {
+    /// Reads it. One with an entry that cannot be read is not changed: nothing of it may be lost.
+    fn read(file: &Path) -> Result<KnownIndex, AppError> {
+        let unusable = |why: &dyn std::fmt::Display| {
+            AppError::new(Code::WrongForm, format!("{} cannot be used: {why}", file.display()))
+        };
+        let bytes = read_bounded(file, LARGEST_INDEX).map_err(|error| unusable(&error))?;
+        let bytes = bytes.unwrap_or_else(|| Index::default().to_json().to_string().into_bytes());
+        let index = Index::parse(&bytes).map_err(|error| unusable(&error))?;
+        if let Some(problem) = index.problems.first() {
+            let problem = problem.trim_end_matches("; it is left out");
+            return Err(unusable(&problem).hint("mend that entry, or take it out"));
+        }
+        let mut rest: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
+        let listed = match rest.remove("extensions") {
+            Some(Value::Array(listed)) => listed,
+            _ => Vec::new(),
+        };
+        let maps = listed.into_iter().map(|entry| match entry {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        });
+        Ok(KnownIndex { rest, entries: index.entries.into_iter().zip(maps).collect() })
+    }
+
+    /// Lists an entry, in the place of the same version if that has the same content.
+    fn list(&mut self, entry: &mut IndexEntry) -> Result<(), AppError> {
+        let same = |(one, _): &&mut (IndexEntry, _)| one.name == entry.name && one.version == entry.version;
+        match self.entries.iter_mut().find(same) {
+            Some((listed, _)) if listed.checksum != entry.checksum => {
+                let message = format!("{} {} is listed already with another content", entry.name, entry.version);
+                Err(AppError::new(Code::AlreadyThere, message).hint("give it a higher version"))
+            }
+            Some((listed, _)) => {
+                entry.updated_at.clone_from(&listed.updated_at);
+                *listed = entry.clone();
+                Ok(())
+            }
+            None => {
+                self.entries.push((entry.clone(), Map::new()));
+                Ok(())
+            }
+        }
+    }
+
+    /// The whole document, names in order and the newest version of each first.
+    fn document(mut self) -> Value {
+        self.entries.sort_by(|(one, _), (other, _)| (&one.name, &other.version).cmp(&(&other.name, &one.version)));
+        let entries = self.entries.into_iter().map(|(entry, unknown)| match entry.to_json() {
+            Value::Object(mut map) => {
+                let more: Vec<_> = unknown.into_iter().filter(|(key, _)| !map.contains_key(key)).collect();
+                map.extend(more);
+                Value::Object(map)
+            }
+            other => other,
+        });
+        let mut document = self.rest;
+        document.insert("extensions".to_owned(), entries.collect());
+        Value::Object(document)
     }
 }
 
@@ -114,7 +164,11 @@ fn signature(archive: &Path) -> Result<Option<String>, AppError> {
     let path = PathBuf::from(path);
     let unusable = |why: String| AppError::new(Code::WrongForm, format!("{}: {why}", path.display()));
     let bytes = read_bounded(&path, LARGEST_SIGNATURE).map_err(|error| unusable(error.to_string()))?;
-    bytes.map(String::from_utf8).transpose().map_err(|_| unusable("it is no signature".to_owned()))
+    let text = bytes.map(String::from_utf8).transpose().map_err(|_| unusable("it is no signature".to_owned()))?;
+    match text {
+        Some(text) if !is_signature(&text) => Err(unusable("it is no signature as minisign writes it".to_owned())),
+        text => Ok(text),
+    }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), AppError> {

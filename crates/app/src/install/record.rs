@@ -50,6 +50,23 @@ impl InstallRecord {
         InstallRecord::from_json(&serde_json::from_slice(&bytes).ok()?)
     }
 
+    /// Why the record in a folder says nothing to us, where there is one.
+    pub(super) fn unreadable(folder: &Path) -> Option<String> {
+        let path = folder.join(INSTALL_RECORD);
+        if InstallRecord::read(folder).is_some() || path.symlink_metadata().is_err() {
+            return None;
+        }
+        let bytes = read_bounded(&path, LARGEST_FILE).ok().flatten().unwrap_or_default();
+        let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        Some(match document.get("version").and_then(Value::as_u64) {
+            Some(version) if version > VERSION => format!(
+                "{} has version {version}, and this program knows up to {VERSION}; update the program",
+                path.display()
+            ),
+            _ => format!("{} cannot be read, so nothing is known of what is installed there", path.display()),
+        })
+    }
+
     /// The record as a file.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         format!("{:#}\n", self.to_json()).into_bytes()

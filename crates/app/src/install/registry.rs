@@ -1,13 +1,13 @@
 //! The indexes that extensions are searched in and installed from: fetched, kept for the next time, and usable without a network.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use ollm_catalog::DownloadSettings;
 use ollm_package::{Index, IndexEntry, rank};
-use ollm_protocol::{Code, Remedy, nearest};
+use ollm_protocol::{Code, Remedy, did_you_mean};
 use ollm_store::versioned::{self, Loaded};
-use ollm_store::{digest_bytes, read_bounded, write_atomic};
+use ollm_store::{Digest, digest_bytes, read_bounded, write_atomic};
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -45,7 +45,19 @@ pub struct Registry {
 struct LoadedIndex {
     /// As the configuration names it.
     address: String,
-    index: Index,
+    /// Its content, or why that cannot be had.
+    index: Result<Index, String>,
+}
+
+/// What is asked of the indexes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) name: &'a str,
+    pub(super) version: Option<&'a Version>,
+    /// The digest of the archive.
+    pub(super) checksum: Option<Digest>,
+    /// The only index that counts, as it is shown.
+    pub(super) index: Option<&'a str>,
 }
 
 /// An entry and the index that has it.
@@ -66,6 +78,11 @@ pub(super) enum ArchivePlace {
 }
 
 impl Hit {
+    /// The index as it may be shown: without a password.
+    pub fn shown_index(&self) -> String {
+        shown(&self.index)
+    }
+
     /// Where its archive is.
     pub(super) fn place(&self, context: &AppContext) -> ArchivePlace {
         let url = &self.entry.download_url;
@@ -84,14 +101,13 @@ impl Registry {
     pub fn load(settings: &DownloadSettings, reach: Reach, context: &AppContext, progress: Progress<'_>) -> Registry {
         let mut registry = Registry::default();
         for address in &settings.indexes {
-            match load_one(address, reach, context, progress, &mut registry.notes) {
-                Ok(index) => {
-                    let told = index.problems.iter().map(|problem| format!("index {}: {problem}", shown(address)));
-                    registry.notes.extend(told);
-                    registry.indexes.push(LoadedIndex { address: address.clone(), index });
-                }
-                Err(error) => registry.notes.push(format!("index {}: {}", shown(address), error.message)),
-            }
+            let index = load_one(address, reach, context, progress, &mut registry.notes).map_err(|error| error.message);
+            let problems = match &index {
+                Ok(index) => index.problems.as_slice(),
+                Err(why) => std::slice::from_ref(why),
+            };
+            registry.notes.extend(problems.iter().map(|problem| format!("index {}: {problem}", shown(address))));
+            registry.indexes.push(LoadedIndex { address: address.clone(), index });
         }
         registry
     }
@@ -99,10 +115,10 @@ impl Registry {
     /// What fits a query, best first, each name once with its highest version.
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let (mut hits, mut seen) = (Vec::new(), HashSet::new());
-        for LoadedIndex { address, index } in &self.indexes {
+        for (address, index) in self.readable() {
             for entry in index.latest().filter(|entry| seen.insert(entry.name.as_str())) {
                 if let Some(rank) = rank(query, entry) {
-                    hits.push((rank, Hit { entry: entry.clone(), index: address.clone() }));
+                    hits.push((rank, Hit { entry: entry.clone(), index: address.to_owned() }));
                 }
             }
         }
@@ -112,36 +128,62 @@ impl Registry {
 
     /// The package of a name: of the first index that has it, its highest version or the one that is asked for. Without a
     /// version, one that is no pre-release comes first.
-    pub fn find(&self, name: &str, version: Option<&Version>, context: &AppContext) -> Result<Hit, AppError> {
-        let found = self.indexes.iter().find_map(|LoadedIndex { address, index }| {
-            let versions = index.versions(name);
-            (!versions.is_empty()).then_some((address, versions))
-        });
-        let (address, versions) = found.ok_or_else(|| self.unknown(name, context))?;
-        let entry = match version {
-            Some(version) => versions.iter().find(|entry| entry.version == *version),
-            None => versions.iter().max_by(|one, other| one.order().cmp(&other.order())),
+    pub(super) fn find(&self, asked: &Asked<'_>, context: &AppContext) -> Result<Hit, AppError> {
+        let (address, versions) = self.first_with(asked, context)?;
+        let entry = match (asked.checksum, asked.version) {
+            (Some(checksum), _) => {
+                let checksum = checksum.to_string();
+                versions.iter().find(|entry| entry.checksum == checksum)
+            }
+            (None, Some(version)) => versions.iter().find(|entry| entry.version == *version),
+            (None, None) => versions.iter().max_by(|one, other| one.order().cmp(&other.order())),
         };
         let entry = entry.ok_or_else(|| {
             let there: Vec<String> = versions.iter().take(10).map(|entry| entry.version.to_string()).collect();
-            let wanted = version.map(ToString::to_string).unwrap_or_default();
-            AppError::new(
-                Code::UnknownExtension,
-                format!("index {} has no version {wanted} of `{name}`", shown(address)),
-            )
-            .hint(format!("it has {}", there.join(", ")))
+            let wanted = match (asked.checksum, asked.version) {
+                (Some(checksum), _) => format!("archive {checksum}"),
+                (None, version) => format!("version {}", version.map(ToString::to_string).unwrap_or_default()),
+            };
+            let message = format!("index {} has no {wanted} of `{}`", shown(address), asked.name);
+            AppError::new(Code::UnknownExtension, message).hint(format!("it has {}", there.join(", ")))
         })?;
-        Ok(Hit { entry: (*entry).clone(), index: address.clone() })
+        Ok(Hit { entry: (*entry).clone(), index: address.to_owned() })
+    }
+
+    /// The first index that has a name. One that cannot be read may have it as well, and nothing further down takes its place.
+    fn first_with(&self, asked: &Asked<'_>, context: &AppContext) -> Result<(&str, Vec<&IndexEntry>), AppError> {
+        let name = asked.name;
+        let counts = |one: &&LoadedIndex| asked.index.is_none_or(|held| held == shown(&one.address));
+        for LoadedIndex { address, index } in self.indexes.iter().filter(counts) {
+            match index {
+                Ok(index) => {
+                    let versions = index.versions(name);
+                    if !versions.is_empty() {
+                        return Ok((address, versions));
+                    }
+                }
+                Err(why) => {
+                    let message = format!("index {} may have `{name}`, and cannot be read: {why}", shown(address));
+                    return Err(AppError::new(Code::NotFetched, message)
+                        .hint("try it again later, or take that index out of extensions.indexes"));
+                }
+            }
+        }
+        let Some(held) = asked.index else { return Err(self.unknown(name, context)) };
+        let message = format!("`{name}` came from index {held}, which is not asked any more or no longer has it");
+        Err(AppError::new(Code::UnknownExtension, message)
+            .hint("remove it and install it again to have it from another index"))
     }
 
     fn unknown(&self, name: &str, context: &AppContext) -> AppError {
         let error = AppError::new(Code::UnknownExtension, format!("no index has an extension `{name}`"));
         let error = self.notes.iter().fold(error, AppError::hint);
-        let names = self.indexes.iter().flat_map(|one| &one.index.entries).map(|entry| entry.name.as_str());
-        match nearest(name, names) {
-            Some(known) => error.hint(format!("did you mean `{known}`?")),
-            None => error.hint(context.tell(&Remedy::SearchExtensions)),
-        }
+        let names = self.readable().flat_map(|(_, index)| &index.entries).map(|entry| entry.name.as_str());
+        error.hint(did_you_mean(name, names).unwrap_or_else(|| context.tell(&Remedy::SearchExtensions)))
+    }
+
+    fn readable(&self) -> impl Iterator<Item = (&str, &Index)> {
+        self.indexes.iter().filter_map(|one| Some((one.address.as_str(), one.index.as_ref().ok()?)))
     }
 }
 
@@ -214,7 +256,7 @@ impl Remote<'_> {
     fn fresh(&self, cached: Option<&Cached>, progress: Progress<'_>) -> Result<Option<Index>, AppError> {
         let known = cached.map(|cached| &cached.validators);
         let wanted = Wanted { url: self.address, most: LARGEST_INDEX, redirects: Redirects::Refused, known };
-        let Fetched::File(bytes, validators) = fetch(&wanted, self.context, progress)? else { return Ok(None) };
+        let Fetched::File { bytes, validators, .. } = fetch(&wanted, self.context, progress)? else { return Ok(None) };
         let index = Index::parse(&bytes).map_err(|error| unusable(&error))?;
         let document: Value = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
         let kept = json!({
@@ -243,10 +285,10 @@ impl Remote<'_> {
     }
 
     /// What to tell of an index that lost names.
-    fn shrunk(&self, before: &Index, now: &Index) -> Option<String> {
-        let is_gone = |name: &&str| now.versions(name).is_empty();
-        let mut gone: Vec<&str> = before.entries.iter().map(|entry| entry.name.as_str()).filter(is_gone).collect();
-        gone.dedup();
+    fn shrunk<'i>(&self, before: &'i Index, now: &'i Index) -> Option<String> {
+        let all = |index: &'i Index| index.entries.iter().map(|entry| entry.name.as_str()).collect::<BTreeSet<_>>();
+        let (before, now) = (all(before), all(now));
+        let gone: Vec<&str> = before.difference(&now).copied().collect();
         let more = gone.len().saturating_sub(MOST_TOLD);
         let named: Vec<String> = gone.iter().take(MOST_TOLD).map(|name| format!("`{name}`")).collect();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -154,7 +154,8 @@ impl Repository<'_> {
         let args = [CALM, args].concat();
         let job = GitJob::new(self.context, self.folder, &args);
         let env = environment(self.context);
-        GitJob { stdin, env, timeout: PATIENCE, most_output, ..job }.run(self.context)
+        let largest_file = Some(Bounds::default().bytes + ROOM as u64);
+        GitJob { stdin, env, timeout: PATIENCE, most_output, largest_file, ..job }.run(self.context)
     }
 }
 
@@ -178,7 +179,7 @@ fn next_object<'b>(bytes: &'b [u8], id: &str) -> Option<(&'b [u8], &'b [u8])> {
     Some((content, bytes.get(end + 2 + size..)?))
 }
 
-/// The variables that git gets: nothing that leads it to another repository, and nobody is asked anything.
+/// The variables that git gets: nothing that leads it to another repository, and no question on the terminal.
 fn environment(context: &AppContext) -> Vec<(OsString, OsString)> {
     let is_gits = |name: &OsStr| name.as_encoded_bytes().starts_with(b"GIT_");
     let is_kept = |name: &OsStr| KEPT.iter().any(|kept| name == *kept);

@@ -120,16 +120,18 @@ impl InstallRoot {
         sync(&self.staged())
     }
 
-    /// Puts what was written aside in place, where nothing is.
-    pub(super) fn install(&self, name: &str) -> io::Result<()> {
+    /// Puts what was written aside in place, where nothing is. What fails once it is there is given back.
+    pub(super) fn install(&self, name: &str) -> io::Result<Option<io::Error>> {
         (self.step)("put it in place")?;
         rename(&self.staged(), &self.place(name), RenameFlags::NOREPLACE)?;
-        (self.step)("have the disk keep it")?;
-        sync(&self.folder)
+        Ok((self.step)("have the disk keep it").and_then(|()| sync(&self.folder)).err())
     }
 
-    /// Puts what was written aside in the place of what is there, which becomes the version before.
-    pub(super) fn replace(&self, name: &str) -> io::Result<()> {
+    /// Puts what was written aside in the place of what is there, which becomes the version before. What fails once it is
+    /// there is given back; the next change ends it.
+    pub(super) fn replace(&self, name: &str) -> io::Result<Option<io::Error>> {
+        // What is needed after the exchange is made before it.
+        self.make(PREVIOUS)?;
         let fresh = self.staged().metadata()?;
         (self.step)("note the exchange")?;
         let swap = json!({"name": name, "dev": fresh.dev(), "ino": fresh.ino()});
@@ -138,9 +140,27 @@ impl InstallRoot {
         rename_if_there(&self.previous(name), &self.oldest())?;
         (self.step)("exchange")?;
         rename(&self.staged(), &self.place(name), RenameFlags::EXCHANGE)?;
+        Ok(self.settle(name).err())
+    }
+
+    /// What is left to do once the new version is in place.
+    fn settle(&self, name: &str) -> io::Result<()> {
         sync(&self.folder)?;
         self.keep_previous(name)?;
         (self.step)("clear away")?;
+        self.clear()
+    }
+
+    /// Takes an extension away in one step, and then apart. A link goes, and what it leads to stays.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        let place = self.place(name);
+        if place.symlink_metadata()?.is_symlink() {
+            return fs::remove_file(&place);
+        }
+        self.make(ASIDE)?;
+        remove(&self.oldest())?;
+        rename(&place, &self.oldest(), RenameFlags::NOREPLACE)?;
+        sync(&self.folder)?;
         self.clear()
     }
 

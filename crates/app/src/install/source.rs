@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::check_extension_name;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -36,6 +37,9 @@ pub enum PackageSource {
     },
 }
 
+/// What git would read as something else in the path of an address.
+const IN_PATHS: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
+
 const FORMS: &str = "give a folder or an archive (./x, ./x.tar.gz, ./x.zip), an https address of an archive, \
                      a git address (https, ssh or file), or a name that an index has";
 
@@ -49,8 +53,8 @@ impl PackageSource {
         if text.chars().any(char::is_control) {
             return Err(refused("has control characters"));
         }
-        if has_password(text) {
-            return Err(refused("has a password in it, which would be kept in a file"));
+        if has_secret(text) {
+            return Err(refused("has a user or a password in it, which would be kept in a file"));
         }
         let git = |url: &str| Ok(PackageSource::Git { url: url.to_owned(), reference: reference.map(str::to_owned) });
         if let Some(url) = text.strip_prefix("git+") {
@@ -58,7 +62,8 @@ impl PackageSource {
             return git(url);
         }
         if let Some((scheme, _)) = text.split_once("://") {
-            let is_archive = [".tar.gz", ".tgz", ".zip"].iter().any(|end| text.ends_with(end)) && reference.is_none();
+            let path = text.split(['?', '#']).next().unwrap_or(text);
+            let is_archive = [".tar.gz", ".tgz", ".zip"].iter().any(|end| path.ends_with(end)) && reference.is_none();
             if is_archive && matches!(scheme, "https" | "http") {
                 check_address(text).map_err(|why| refused(&why))?;
                 return Ok(PackageSource::Url(text.to_owned()));
@@ -72,9 +77,15 @@ impl PackageSource {
         if is_scp(text) {
             return git(text);
         }
-        match named(text) {
-            Some(named) => named.map_err(|why| refused(&why)),
-            None => local(text, reference, context).ok_or_else(|| refused("does not exist")),
+        let source = match named(text) {
+            Some(named) => named.map_err(|why| refused(&why))?,
+            None => local(text, reference, context).ok_or_else(|| refused("does not exist"))?,
+        };
+        match (&source, reference) {
+            (PackageSource::Git { .. }, _) | (_, None) => Ok(source),
+            (_, Some(reference)) => {
+                Err(AppError::usage(format!("`{text}` is no repository, so there is no `{reference}` of it")))
+            }
         }
     }
 
@@ -125,16 +136,23 @@ pub(super) fn shown(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Whether an address has a password in it.
-fn has_password(url: &str) -> bool {
-    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
-    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+/// Whether an address has a secret in it: a password, or over http whatever stands for a user, which is often a token.
+fn has_secret(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    authority(rest)
+        .rsplit_once('@')
+        .is_some_and(|(user, _)| user.contains(':') || scheme.ends_with("http") || scheme.ends_with("https"))
+}
+
+/// The part of an address between its scheme and its path.
+fn authority(rest: &str) -> &str {
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 /// Why nothing is fetched from an address: only `https`, and `http` from this machine.
 pub(super) fn check_address(url: &str) -> Result<(), String> {
     let Some((scheme, rest)) = url.split_once("://") else { return Err("is no address".to_owned()) };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority(rest);
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     match scheme {
         "https" | "http" if host.is_empty() => Err("names no host".to_owned()),
@@ -159,7 +177,8 @@ fn check_git(url: &str) -> Result<(), String> {
         return Ok(());
     }
     let (scheme, rest) = url.split_once("://").ok_or("is no git address")?;
-    if rest.starts_with('-') || rest.rsplit_once('@').is_some_and(|(_, host)| host.starts_with('-')) {
+    let host = authority(rest).rsplit_once('@').map_or(rest, |(_, host)| host);
+    if rest.starts_with('-') || host.starts_with('-') {
         return Err("has a host that looks like an option".to_owned());
     }
     match scheme {
@@ -199,7 +218,8 @@ fn local(text: &str, reference: Option<&str>, context: &AppContext) -> Option<Pa
         return Some(PackageSource::Archive(path));
     }
     if reference.is_some() || is_bare_repository(&path) {
-        let url = format!("file://{}", path.to_str()?);
+        let path = utf8_percent_encode(path.to_str()?, IN_PATHS);
+        let url = format!("file://{path}");
         return Some(PackageSource::Git { url, reference: reference.map(str::to_owned) });
     }
     path.is_dir().then_some(PackageSource::Folder(path))
@@ -232,6 +252,8 @@ mod tests {
             "http://example.com/x.git",
             "ssh://-oProxyCommand=touch/x",
             "ssh://a@-oProxyCommand=touch/x",
+            "ssh://a@-oProxyCommand=touch/x@y",
+            "https://token@e.org/x.zip",
             "a@-oProxyCommand=x:y",
             "git@host:-x",
             "https:///x.zip",
@@ -250,6 +272,7 @@ mod tests {
         for (text, source) in [
             ("https://e.org/x.tar.gz", PackageSource::Url("https://e.org/x.tar.gz".to_owned())),
             ("http://127.0.0.1:80/x.zip", PackageSource::Url("http://127.0.0.1:80/x.zip".to_owned())),
+            ("https://e.org/x.zip?raw=1", PackageSource::Url("https://e.org/x.zip?raw=1".to_owned())),
             ("https://e.org/x.git", git("https://e.org/x.git")),
             ("https://e.org/x", git("https://e.org/x")),
             ("git@e.org:a/b.git", git("git@e.org:a/b.git")),

@@ -13,7 +13,7 @@ use semver::Version;
 use super::obtain::Obtained;
 use super::record::InstallRecord;
 use super::root::{InstallRoot, extensions_folder};
-use super::{Downgrade, Installed, Order, read_installed, refused};
+use super::{Downgrade, Installed, Order, PackageSource, pins, read_installed, refused};
 use crate::app::App;
 use crate::app_context::AppContext;
 use crate::error::AppError;
@@ -62,6 +62,7 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
         return Err(refused(&format!("the index says {name} {version}, and the package is {found}")));
     }
     check_folder(app)?;
+    check_wanted(order, &extension)?;
     let replaces = replaced(order, &extension, root)?;
     let digest = digest_tree(&staged, TreeLimits::default()).map_err(|error| refused(&error.to_string()))?;
     let is_same = |old: &&Installed| digest_tree(&old.folder, TreeLimits::default()).is_ok_and(|old| old == digest);
@@ -69,6 +70,7 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
         return Ok(Laid::Current(Box::new(installed.clone())));
     }
     check_version(order, &extension, replaces.as_ref(), app.context())?;
+    check_pin(order, &extension, &record, replaces.as_ref(), app.context())?;
     check_signer(&record, replaces.as_ref(), signer_known)?;
     notes.extend(surroundings(&extension, app));
     let verified = verified(&record, &digest, app);
@@ -120,6 +122,13 @@ fn replaced(order: &Order, extension: &Extension, root: &InstallRoot) -> Result<
         return Err(refused(&format!("it is called `{name}` now, and `{updated}` is installed")));
     }
     let place = root.place(name);
+    if let Some(why) = InstallRecord::unreadable(&place) {
+        return Err(AppError::new(Code::Unreadable, why));
+    }
+    if place.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+        let message = format!("{} is a link, and what it leads to is not ours to replace", place.display());
+        return Err(AppError::new(Code::AlreadyThere, message).hint("remove the link first"));
+    }
     match read_installed(name, &place) {
         None if place.symlink_metadata().is_ok() => {
             let message = format!("{} is there already, and was not installed from elsewhere", place.display());
@@ -138,20 +147,53 @@ fn check_version(
 ) -> Result<(), AppError> {
     let parse = |text: &str| Version::parse(text).ok();
     let version = parse(&extension.manifest.version);
-    if let Some(wanted) = order.to.as_ref().filter(|wanted| version.as_ref() != Some(wanted)) {
-        return Err(refused(&format!("it has version {}, and {wanted} is wanted", extension.manifest.version)));
-    }
     let before = replaces.and_then(|replaced| parse(&replaced.version));
     if let (Some(version), Some(before), Downgrade::Refused) = (&version, &before, order.downgrade)
         && version < before
     {
         let name = extension.name.clone();
-        let remedy = Remedy::InstallVersion { name, version: version.to_string() };
+        // An index is asked for the version; any other source has the one it has.
+        let way_out = match order.source {
+            _ if order.updates.is_some() => {
+                context.tell(&Remedy::InstallVersion { name, version: version.to_string() })
+            }
+            PackageSource::Named { .. } => format!("`{name}@{version}` says that you mean it"),
+            _ => format!("`--to {version}` says that you mean it"),
+        };
         let message =
             format!("`{}` {before} is installed, and {version} is lower; nothing was changed", extension.name);
-        return Err(AppError::new(Code::LowerVersion, message).hint(context.tell(&remedy)));
+        return Err(AppError::new(Code::LowerVersion, message).hint(way_out));
     }
     Ok(())
+}
+
+/// What is asked for must come, also where it is installed already.
+fn check_wanted(order: &Order, extension: &Extension) -> Result<(), AppError> {
+    let version = Version::parse(&extension.manifest.version).ok();
+    match order.to.as_ref().filter(|wanted| version.as_ref() != Some(wanted)) {
+        Some(wanted) => Err(refused(&format!("it has version {}, and {wanted} is wanted", extension.manifest.version))),
+        None => Ok(()),
+    }
+}
+
+/// What is pinned stays what it is, unless a person names what takes its place.
+fn check_pin(
+    order: &Order,
+    extension: &Extension,
+    record: &InstallRecord,
+    replaces: Option<&Installed>,
+    context: &AppContext,
+) -> Result<(), AppError> {
+    let version = &extension.manifest.version;
+    let is_named = order.updates.is_some() || order.to.is_some() || order.downgrade == Downgrade::Accepted;
+    if replaces.is_none() || is_named {
+        return Ok(());
+    }
+    match pins(context)?.remove(&extension.name).filter(|pin| !record.is_pinned_by(pin, version)) {
+        Some(pin) => Err(refused(&format!("`{}` is pinned to {pin}, and this is {version}", extension.name))
+            .hint(format!("`--to {version}` says that you mean it"))),
+        None => Ok(()),
+    }
 }
 
 /// Who once came with a signature that counts does not come without it.

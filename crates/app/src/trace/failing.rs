@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::trace::iso;
 use ollm_protocol::Remedy;
+use ollm_protocol::units::iso;
 
 use super::record::Records;
 use crate::app::App;

@@ -212,7 +212,7 @@ fn change(kind: EventKind, path: &Path, root: &Path) -> FileChange {
         content: None,
         diff: None,
         size: 0,
-        timestamp: ollm_agent::iso(SystemTime::now()),
+        timestamp: ollm_protocol::units::iso(SystemTime::now()),
     }
 }
 

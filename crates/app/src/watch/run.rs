@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime};
 
-use ollm_agent::{Cancel, Decision, iso};
+use ollm_agent::{Cancel, Decision};
 use ollm_engine::Outcome;
+use ollm_protocol::units::iso;
 use ollm_protocol::{Event, EventKind, FileChange, Source, Verdict};
 
 use super::{HookRun, ProjectWatch, WatchRole};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ollm_protocol::hook::key::HOOK_KEYS;
-use ollm_protocol::{Code, nearest};
+use ollm_protocol::{Code, did_you_mean, nearest};
 use serde_json::{Map, Value};
 
 use crate::file::Finding;
@@ -61,7 +61,7 @@ fn camel(snake: &str) -> String {
 
 /// The known word that may have been meant.
 pub(crate) fn meant(word: &str, known: &[&str]) -> Option<String> {
-    nearest(word, known.iter().copied()).map(|near| format!("did you mean `{near}`?"))
+    did_you_mean(word, known.iter().copied())
 }
 
 impl Reader<'_> {

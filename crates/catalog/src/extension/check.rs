@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_protocol::{Code, nearest};
+use ollm_protocol::{Code, did_you_mean};
 
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -37,7 +37,7 @@ impl Check<'_> {
     /// A key nobody knows.
     pub(super) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
-        let meant = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        let meant = did_you_mean(key, known.iter().copied());
         self.warn(Code::UnknownKey, at, format!("unknown key `{key}` is ignored"), meant);
     }
 

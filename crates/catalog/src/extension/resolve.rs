@@ -1,6 +1,6 @@
 //! Which extensions are meant to be on, and what their settings are.
 
-use ollm_protocol::{Code, Commands, Held, Layer, Variable, nearest};
+use ollm_protocol::{Code, Commands, Held, Layer, Variable, did_you_mean};
 use ollm_store::{Place, Secrets, Switch};
 use serde_json::Value;
 
@@ -194,7 +194,7 @@ fn unknown(extension: &Extension, name: &str, said: &Setting) -> Option<Problem>
     }
     let message = format!("extension `{}` has no setting `{name}`; it is ignored", extension.name);
     let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
-    let help = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+    let help = did_you_mean(name, known.iter().copied());
     Some(Problem { help, ..written(Code::UnknownKey, said, Severity::Warning, message)? })
 }
 
@@ -207,7 +207,7 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
             let message =
                 format!("there is no extension `{extension}`; what is set for it counts once it is installed");
             let known: Vec<&str> = extensions.iter().map(|one| one.name.as_str()).collect();
-            let help = nearest(extension, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            let help = did_you_mean(extension, known.iter().copied());
             return Some(Problem { help, ..written(Code::Ignored, said, Severity::Warning, message)? });
         };
         // What a broken manifest declares is not known.

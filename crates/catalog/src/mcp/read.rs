@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ollm_protocol::hook::holds_shell_characters;
-use ollm_protocol::{Code, Origin, Source, nearest};
+use ollm_protocol::{Code, Origin, Source, did_you_mean};
 use ollm_store::escape_for_people;
 
 use super::expand::foreign;
@@ -267,7 +267,7 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &'static [ServerKey]) {
-        let help = nearest(key, ServerKey::names(known)).map(|near| format!("did you mean `{near}`?"));
+        let help = did_you_mean(key, ServerKey::names(known));
         self.warn(Code::UnknownKey, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 

@@ -7,11 +7,11 @@ use ollm_app::command_box::{BoxPolicy, BoxStatus, CommandBox};
 use ollm_app::connect::{self, AgentStatus, Asker, Caller, LinkState, Plan, Scope, ShellCalls};
 use ollm_app::{App, AppContext, refuse_agents, tell_undeclared, trace};
 use ollm_catalog::Config;
-use ollm_engine::trace::iso;
 use ollm_protocol::Code;
 use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
+use ollm_protocol::units::{self, iso};
 use serde_json::{Value, json};
 
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
@@ -314,13 +314,8 @@ fn word(state: &LinkState) -> String {
 }
 
 fn ago(time: SystemTime) -> String {
-    let seconds = SystemTime::now().duration_since(time).unwrap_or_default().as_secs();
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} days ago", seconds / 86_400),
-    }
+    let time = time.elapsed().unwrap_or_default();
+    if time.as_secs() < 60 { "just now".to_owned() } else { format!("{} ago", units::approximately(time)) }
 }
 
 fn entry(status: &AgentStatus) -> Value {

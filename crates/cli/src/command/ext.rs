@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ollm_app::approving::Uncovered;
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, State};
 use ollm_protocol::{Code, Hook, Layer, nearest};
@@ -9,11 +10,10 @@ use ollm_shell::shell_word;
 use ollm_trust::{Approval, Standing, extension_keys};
 
 use crate::arguments::ext::{ExtCommand, IndexCommand};
-use crate::command::review::{Uncovered, unchanged};
+use crate::command::review::unchanged;
 use crate::error::Failure;
 use crate::output::Output;
 
-mod consent;
 mod dev;
 mod index;
 mod info;
@@ -100,7 +100,7 @@ fn changed_hook(extension: &Extension, app: &App) -> Option<String> {
         let identity = trust.identity(&***hook, &app.engine.environment().trust_context()).ok();
         identity.is_some_and(|identity| trust.standing(&***hook, Some(&identity)) == Standing::Modified)
     };
-    let hooks = hooks(extension, app);
+    let hooks = app.hooks_of(extension);
     let hook = hooks.iter().find(is_changed)?;
     let way_out = format!("`ollm ext trust {}` approves it", shell_word(&extension.name));
     Some(format!("what runs its hook `{}` is not what was approved; {way_out}", hook.spec.name))
@@ -147,12 +147,6 @@ fn unknown(name: &str, app: &App) -> Failure {
     }
 }
 
-/// The hooks of an extension: as they are registered, or as they are declared where it is off.
-fn hooks(extension: &Extension, app: &App) -> Vec<Arc<Hook>> {
-    let registered = |hook: &Hook| app.engine.registry.get(hook.id()).filter(|found| found.spec.tree == hook.spec.tree);
-    extension.hooks.iter().map(|hook| registered(hook).cloned().unwrap_or_else(|| Arc::new(hook.clone()))).collect()
-}
-
 fn scope(extension: &Extension) -> &'static str {
     match extension.layer {
         Layer::User => "user",
@@ -177,6 +171,6 @@ pub(crate) fn revoke(extension: &Extension, app: &App) -> Result<bool, Failure> 
 
 /// What the approvals of an extension and of its hooks are filed under.
 pub(crate) fn approval_keys(extension: &Extension, app: &App) -> Vec<(String, String)> {
-    let hooks = hooks(extension, app);
+    let hooks = app.hooks_of(extension);
     extension_keys(&extension.name, &extension.root, hooks.iter().map(|hook| &**hook))
 }

@@ -3,12 +3,12 @@
 use std::io::Read;
 
 use ollm_app::AppContext;
+use ollm_app::approving::Uncovered;
 use ollm_app::servers::{DeclaredServer, Live, Servers};
 use ollm_mcp::CallError;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::mcp::McpCommand;
-use crate::command::review::Uncovered;
 use crate::error::{Failure, Kind, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;

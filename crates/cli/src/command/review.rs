@@ -1,50 +1,15 @@
-//! Prints what a person sees before they approve something: one screen for hooks, extensions, servers and the chat's
-//! questions.
+//! Asks whether something is approved, the same way for hooks, extensions and servers, and tells why it was not.
 
-use std::fmt::Write;
-
+use ollm_app::approving::{Approved, LeftOut};
 use ollm_app::servers::reason;
-use ollm_protocol::Code;
+use ollm_protocol::{Code, Hook};
 use ollm_store::{Digest, escape_for_people};
-use ollm_trust::{ApproveError, ChangeError, Proposal, Review, SignError};
+use ollm_trust::{ApproveError, ChangeError, SignError};
 
 use crate::ask::{Chosen, YES};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::remedy::COMMANDS;
-
-/// The whole screen as text.
-pub(crate) fn text(review: &Review) -> String {
-    let mut text = String::new();
-    for (name, value) in &review.rows {
-        row(&mut text, name, value);
-    }
-    for uncovered in &review.uncovered {
-        row(&mut text, "uncovered", uncovered);
-    }
-    row(&mut text, "digest", &review.digest.to_string());
-    if let Some(changes) = &review.changes {
-        let _ = write!(text, "\n--- changed since it was approved\n{changes}---\n");
-    }
-    for file in &review.files {
-        let _ = write!(text, "\n--- {}\n{}\n---\n", file.path.display(), file.text);
-    }
-    if let Some((more, folder)) = &review.unseen {
-        let folder = folder.display();
-        let _ = match more {
-            1 => writeln!(text, "\n1 more file is approved with these and not shown here; read it in {folder}"),
-            more => {
-                writeln!(text, "\n{more} more files are approved with these and not shown here; read them in {folder}")
-            }
-        };
-    }
-    text
-}
-
-/// One row of a screen.
-pub(crate) fn row(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
-}
 
 /// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.
 pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> Chosen<T> {
@@ -130,24 +95,19 @@ pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
     }
 }
 
-/// Whether a person wants approved for good what no approval covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Uncovered {
-    Refused,
-    Accepted,
+/// Which hooks may run from now on, and which were left out.
+pub(crate) fn tell_approved(approved: &Approved, output: &mut Output) {
+    for (hook, why) in &approved.left_out {
+        let way_out = if matches!(why, LeftOut::Refused(_)) { "; `--uncovered` approves it" } else { "" };
+        output.tell(&format!("hook `{}` was not approved: {why}{way_out}", hook.id()));
+    }
+    match &approved.extension {
+        Some((name, digest)) => output.tell(&format!("extension `{name}` is approved as {digest}")),
+        None => approved.hooks.iter().for_each(|(hook, digest)| output.tell(&told(hook, digest, ""))),
+    }
 }
 
-impl Uncovered {
-    /// What the flag `--uncovered` says.
-    pub(crate) fn of_flag(given: bool) -> Uncovered {
-        if given { Uncovered::Accepted } else { Uncovered::Refused }
-    }
-
-    /// A proposal that may be approved for good as far as this allows it.
-    pub(crate) fn applied(self, proposal: Proposal) -> Proposal {
-        match self {
-            Uncovered::Refused => proposal,
-            Uncovered::Accepted => proposal.accept_uncovered(),
-        }
-    }
+/// That a hook is approved, and as what.
+pub(crate) fn told(hook: &Hook, digest: &Digest, until: &str) -> String {
+    format!("hook `{}` is approved{until} as {digest}", hook.id())
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
 use ollm_app::{App, AppContext};
 use ollm_catalog::TraceSettings;
-use ollm_engine::trace::iso;
 use ollm_protocol::dialect::event_named;
+use ollm_protocol::units::iso;
 use ollm_protocol::{Code, units};
 use ollm_store::{FileError, Follower};
 

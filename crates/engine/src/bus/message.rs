@@ -92,7 +92,7 @@ impl Message {
     pub fn to_json(&self) -> Value {
         let mut fields = Map::new();
         fields.insert("event_type".to_owned(), self.event_type().into());
-        fields.insert("timestamp".to_owned(), crate::trace::iso(self.timestamp).into());
+        fields.insert("timestamp".to_owned(), ollm_protocol::units::iso(self.timestamp).into());
         fields.insert("session_id".to_owned(), self.session_id.clone().into());
         fields.insert("sequence".to_owned(), self.sequence.into());
         fields.insert("trace_id".to_owned(), self.trace_id.clone().into());

@@ -23,6 +23,10 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds, collector: &mut Collector) -> R
     if archive.len() > bounds.entries {
         return Err(Refusal::TooMany(bounds.entries).into());
     }
+    // The reader takes the last of several entries of one name, and others the first.
+    if usize::try_from(archive.central_directory_start()).map_or(0, |start| listed(bytes, start)) != archive.len() {
+        return Err(ArchiveError::Broken("it lists one file twice".to_owned()));
+    }
     for index in 0..archive.len() {
         let mut file = archive.by_index(index).map_err(|error| broken(&error))?;
         let path = file.name_raw().to_vec();
@@ -48,6 +52,21 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds, collector: &mut Collector) -> R
         }
     }
     Ok(())
+}
+
+/// How many entries the directory of an archive has.
+fn listed(bytes: &[u8], start: usize) -> usize {
+    const HEAD: usize = 46;
+    let (mut at, mut count) = (start, 0);
+    while let Some(head) = bytes.get(at..at.saturating_add(HEAD)).filter(|head| head.starts_with(b"PK\x01\x02")) {
+        let length = |from: usize| {
+            head.get(from..from + 2)
+                .map_or(0, |two| two.iter().rev().fold(0, |sum, byte| (sum << 8) | usize::from(*byte)))
+        };
+        at = at.saturating_add(HEAD + length(28) + length(30) + length(32));
+        count += 1;
+    }
+    count
 }
 
 fn broken(error: &ZipError) -> ArchiveError {

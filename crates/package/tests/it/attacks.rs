@@ -55,6 +55,33 @@ fn a_link_to_a_file_of_the_package_becomes_a_copy() {
 }
 
 #[test]
+fn d11_folders_that_no_entry_names_are_counted() {
+    let deep = |number: usize| Raw::file(&format!("{number}/{}x", "d/".repeat(20)), b"");
+    let entries: Vec<Raw> = (0..10).map(deep).collect();
+    assert!(matches!(refusal(&entries), Refusal::TooMany(100)));
+}
+
+#[test]
+fn d11_a_zip_that_lists_a_file_twice_is_refused() {
+    let twice = [Raw::file("manifest.json", b"one"), Raw::file("manifest.jsoX", b"two")];
+    let mut bytes = zip(&twice);
+    while let Some(at) = bytes.windows(4).position(|four| four == b"jsoX") {
+        bytes[at + 3] = b'n';
+    }
+    let read = read_archive(&bytes, SMALL);
+    assert!(matches!(&read, Err(ArchiveError::Broken(why)) if why.contains("twice")), "{read:?}");
+}
+
+#[test]
+fn a_long_chain_of_links_is_followed() {
+    let mut entries: Vec<Raw> =
+        (0..80).map(|at| Raw::of(EntryType::Symlink, &format!("l{at}"), &format!("l{}", at + 1))).collect();
+    entries.push(Raw::file("l80", b"end"));
+    let package = read_archive(&tar_gz(&entries), SMALL).unwrap();
+    assert_eq!((package.files().count(), package.get("l0")), (81, Some(b"end".as_slice())));
+}
+
+#[test]
 fn d11_devices_pipes_and_setuid_bits_are_refused() {
     for kind in [EntryType::Char, EntryType::Block, EntryType::Fifo, EntryType::new(b'Z')] {
         assert!(matches!(refusal(&with_manifest(Raw::of(kind, "x", ""))), Refusal::Kind { .. }), "{kind:?}");

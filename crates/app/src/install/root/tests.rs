@@ -61,7 +61,8 @@ fn change(root: &InstallRoot, version: &str) -> io::Result<()> {
     root.stage(&package)?;
     let record = InstallRecord::new(PackageSource::Folder("/x".into()));
     root.complete(&record, None)?;
-    if root.place("guard").exists() { root.replace("guard") } else { root.install("guard") }
+    let done = if root.place("guard").exists() { root.replace("guard") } else { root.install("guard") };
+    done?.map_or(Ok(()), Err)
 }
 
 fn allow(steps: usize) {

@@ -1,6 +1,6 @@
 //! The settings that a manifest declares: their keys, checked one by one and together.
 
-use ollm_protocol::nearest;
+use ollm_protocol::did_you_mean;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
@@ -194,7 +194,7 @@ fn read_kind(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingKind> {
     let kind = SettingKind::NAMES.iter().find(|(_, name)| *name == written).map(|(kind, _)| *kind);
     if kind.is_none() {
         let names: Vec<&str> = SettingKind::NAMES.iter().map(|(_, name)| *name).collect();
-        let near = nearest(&written, names.iter().copied()).map(|near| format!("did you mean \"{near}\"?"));
+        let near = did_you_mean(&written, names.iter().copied());
         check.refuse(at, format!("`type` must be one of {}", names.join(", ")), near.as_deref());
     }
     kind

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ollm_protocol::{Code, nearest};
+use ollm_protocol::{Code, did_you_mean};
 
 use super::Reader;
 use crate::mcp::Pairs;
@@ -139,7 +139,7 @@ impl Reader<'_> {
         let other = OTHER_TRANSPORTS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
         let known = other.or_else(|| TRANSPORTS.iter().copied().find(|ours| *ours == word));
         if known.is_none() {
-            let help = nearest(&word, TRANSPORTS.iter().copied()).map(|near| format!("did you mean {near}?"));
+            let help = did_you_mean(&word, TRANSPORTS.iter().copied());
             self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), help);
         }
         known

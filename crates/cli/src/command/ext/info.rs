@@ -1,12 +1,12 @@
 //! `ollm ext info`: everything about one extension.
 
+use ollm_app::extension_review::brings;
 use ollm_app::install::{installed_as, pins};
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, Problem, SettingValue, State};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
-use super::consent::brings;
 use super::{Approved, approved, list, named};
 use crate::command::config::problem_entry;
 use crate::error::{Failure, OK};
@@ -124,7 +124,10 @@ fn installation(extension: &Extension, context: &AppContext) -> Vec<(&'static st
     rows.extend(one.record.signed_by.map(|key| ("signed by", key)));
     rows.extend(one.record.form.map(|form| ("form", form)));
     rows.extend(one.record.left.into_iter().map(|left| ("not loaded", left)));
-    rows.extend(pins(context).unwrap_or_default().remove(&extension.name).map(|pin| ("pinned", pin)));
+    let pinned = pins(context).map(|mut pins| pins.remove(&extension.name));
+    rows.extend(
+        pinned.unwrap_or_else(|error| Some(format!("not known: {}", error.message))).map(|pin| ("pinned", pin)),
+    );
     rows
 }
 

@@ -2,21 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_app::install::{Downgrade, Order, PackageSource, Prepared, Reach, Staged, prepare};
+use ollm_app::approving::{Together, Uncovered};
+use ollm_app::extension_review::{additions, brings, title};
+use ollm_app::install::{Downgrade, Order, PackageSource, Placed, Prepared, Reach, Staged, prepare};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
 use ollm_protocol::Code;
 use ollm_store::{Digest, Hasher, escape_for_people, one_line};
-use ollm_trust::{Row, files_in};
+use ollm_trust::{Row, files_in, review_row};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::consent::{additions, brings, title};
-use super::trust::{ask_person, by_digest, propose, record};
+use super::trust::{ask_person, by_digest, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
 use crate::ask::{Chosen, YES};
-use crate::command::review::{Uncovered, ask, row};
+use crate::command::review::ask;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -33,6 +34,8 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
         source,
         to: to.as_deref().map(version).transpose()?,
         checksum: checksum.as_deref().map(digest).transpose()?,
+        commit: None,
+        index: None,
         reach: reach(*offline),
         updates: None,
         downgrade: if names_version { Downgrade::Accepted } else { Downgrade::Refused },
@@ -76,7 +79,10 @@ pub(super) fn settle(
     accept(&staged, &plan, acceptance, output)?;
     let verified = staged.verified.clone();
     let digest = staged.digest;
-    let done = staged.commit()?;
+    let Placed { installed: done, unsettled } = staged.commit()?;
+    if let Some(why) = unsettled {
+        output.tell(&format!("`{}` is in place, but not all is tidied up: {why}", done.name));
+    }
     output.line(&one_line(&format!("{} {} is installed", done.name, done.version)))?;
     if let Value::Object(entry) = &mut entry {
         entry.insert("changed".to_owned(), true.into());
@@ -149,19 +155,19 @@ fn approve(
         output.tell(&waits);
         return Ok(());
     }
-    let whole = propose(extension, app)?;
-    if whole.identity.digest != digest {
+    let whole = Together::extension(extension, Uncovered::Refused, app)?;
+    if whole.digest() != digest {
         let message = format!("`{name}` changed right after it was installed, and was not approved");
         return Err(Failure::new(Code::DigestMismatch, message).hint("look through it before you approve it"));
     }
     if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
-    } else if ask_person(extension, &whole, app, output).is_err() {
+    } else if ask_person(name, &whole, output).is_err() {
         // It stays installed, as was accepted before.
         output.tell(&waits);
         return Ok(());
     }
-    if let Err(failure) = record(extension, &whole, Uncovered::Refused, app, output) {
+    if let Err(failure) = record(name, whole, output) {
         output.tell(&format!("it is installed, but {}", failure.message));
         failure.hints.iter().for_each(|hint| output.tell(hint));
     }
@@ -218,11 +224,7 @@ fn digest_file(path: &Path) -> Option<Digest> {
 }
 
 fn screen(plan: &[Row]) -> String {
-    let mut text = String::new();
-    for (what, value) in plan {
-        row(&mut text, what, &escape_for_people(value));
-    }
-    text
+    plan.iter().map(|(what, value)| review_row(what, &escape_for_people(value))).collect()
 }
 
 /// The plan as a program reads it.

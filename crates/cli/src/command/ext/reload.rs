@@ -3,11 +3,12 @@
 //! Every command reads everything when it starts, so nothing has to be told to anybody; a process that lives on notices by
 //! itself.
 
+use ollm_app::extension_review::additions;
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, State};
 use ollm_store::one_line;
 
-use super::{approved, consent, named};
+use super::{approved, named};
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
@@ -26,7 +27,7 @@ pub(super) fn run(name: Option<&str>, context: &AppContext, output: &mut Output)
             && approved(extension, &app).trust == "modified"
             && extension.error().is_none()
         {
-            for (what, text) in consent::additions(extension, &before, &app.rules) {
+            for (what, text) in additions(extension, &before, &app.rules) {
                 output.line(&one_line(&format!("  {what} {text}")))?;
             }
         }

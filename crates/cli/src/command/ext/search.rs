@@ -33,8 +33,13 @@ pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mu
     }
     let line = |hit: &Hit| {
         let entry = &hit.entry;
-        let texts =
-            [&entry.name, &entry.version.to_string(), version(hit).unwrap_or("-"), &entry.description, &hit.index];
+        let texts = [
+            &entry.name,
+            &entry.version.to_string(),
+            version(hit).unwrap_or("-"),
+            &entry.description,
+            &hit.shown_index(),
+        ];
         texts.map(one_line)
     };
     let head = ["NAME", "VERSION", "INSTALLED", "DESCRIPTION", "INDEX"];
@@ -45,7 +50,7 @@ pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mu
 fn entry(hit: &Hit, installed: Option<&str>) -> Value {
     let mut value = hit.entry.to_json();
     if let Value::Object(entry) = &mut value {
-        entry.extend([("index".to_owned(), json!(hit.index)), ("installed".to_owned(), json!(installed))]);
+        entry.extend([("index".to_owned(), json!(hit.shown_index())), ("installed".to_owned(), json!(installed))]);
     }
     value
 }

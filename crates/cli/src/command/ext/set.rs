@@ -24,6 +24,9 @@ pub(super) fn run(arguments: &SetArguments, context: &AppContext, output: &mut O
     let extension = named(&arguments.name, &app)?;
     // All of them are looked at before the first is kept.
     let mut changes: Vec<(&SettingSpec, Option<String>)> = Vec::new();
+    if arguments.set.iter().filter(|assignment| assignment.ends_with("=-")).count() > 1 {
+        return Err(Failure::usage("only one setting can be read from standard input"));
+    }
     for assignment in &arguments.set {
         let (key, typed) =
             assignment.split_once('=').map_or((assignment.as_str(), None), |(key, value)| (key, Some(value)));

@@ -2,15 +2,15 @@
 
 use std::time::SystemTime;
 
+use ollm_app::approving::{Together, Uncovered};
 use ollm_app::{App, AppContext, Only, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
 use ollm_protocol::Code;
 use ollm_store::{Switch, one_line, set_switches};
 use serde_json::json;
 
-use super::trust::{ask_person, by_digest, is_approved, propose, record};
+use super::trust::{ask_person, by_digest, record};
 use super::{named, understood, unknown};
-use crate::command::review::Uncovered;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
@@ -36,15 +36,16 @@ fn switch_on(
     context: &AppContext,
     output: &mut Output,
 ) -> Result<Option<String>, Failure> {
-    let whole = propose(extension, app)?;
-    let waits = !is_approved(extension, &whole.identity.digest, Uncovered::Refused, app);
+    let (name, whole) = (&extension.name, Together::extension(extension, Uncovered::Refused, app)?);
+    let digest = whole.digest();
+    let waits = !app.is_approved(extension, &digest, Uncovered::Refused);
     if waits && output.asker().is_there() {
         // Who says no does not want it on either.
-        ask_person(extension, &whole, app, output)?;
-        record(extension, &whole, Uncovered::Refused, app, output)?;
+        ask_person(name, &whole, output)?;
+        record(name, whole, output)?;
     }
     set(extension, true, context)?;
-    Ok((waits && !output.asker().is_there()).then(|| by_digest(&extension.name, &whole.identity.digest)))
+    Ok((waits && !output.asker().is_there()).then(|| by_digest(name, &digest)))
 }
 
 /// Says which are on now, and of those that are not what is missing.

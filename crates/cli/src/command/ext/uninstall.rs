@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use ollm_app::install::Holding;
 use ollm_app::{App, AppContext, install, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index, Origin, forget_extension_settings, validate_extension};
 use ollm_protocol::{Code, Layer};
@@ -35,11 +36,18 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     }
     let secrets = kept_secrets(extension);
     let drops_secrets = yes || secrets.is_empty() || wants_secrets_gone(&secrets, extension, output);
+    // Where it was installed, no update comes in between.
+    let installed = Holding::of_place(&extension.name, &folder, context)?;
+    let own = installed.as_ref();
+    install::pins(context)?;
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;
-    forget(extension, drops_secrets, context)?;
+    forget(extension, own, drops_secrets, context)?;
     unset(extension, &app, context)?;
-    remove(&folder)?;
+    match own {
+        Some(own) => own.remove(&extension.name).map_err(|error| stays(&folder, &error))?,
+        None => remove(&folder)?,
+    }
     app.engine.trust.drop_copies(&|copy| validate_extension(copy, &app.rules).0.name == extension.name);
     Index::load(&context.extension_names()).forget(&extension.root);
     if !drops_secrets {
@@ -91,16 +99,23 @@ fn removable(extension: &Extension, app: &App) -> Result<std::path::PathBuf, Fai
 fn remove(folder: &Path) -> Result<(), Failure> {
     let is_link = folder.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     let removed = if is_link { fs::remove_file(folder) } else { fs::remove_dir_all(folder) };
-    removed.map_err(|error| {
-        Failure::new(Code::NotWritten, format!("{} cannot be removed: {error}", folder.display()))
-            .hint("its approval is withdrawn already; remove the rest by hand")
-    })
+    removed.map_err(|error| stays(folder, &error))
+}
+
+fn stays(folder: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Code::NotWritten, format!("{} cannot be removed: {error}", folder.display()))
+        .hint("its approval is withdrawn already; remove the rest by hand")
 }
 
 /// Its switch, those of its hooks, its pin, its version before, and its secrets.
-fn forget(extension: &Extension, drops_secrets: bool, context: &AppContext) -> Result<(), Failure> {
-    if extension.layer == Layer::User {
-        install::forget(&extension.name, context)?;
+fn forget(
+    extension: &Extension,
+    installed: Option<&Holding>,
+    drops_secrets: bool,
+    context: &AppContext,
+) -> Result<(), Failure> {
+    if let Some(installed) = installed {
+        installed.forget(&extension.name, context)?;
     }
     let unwritten = |error: ollm_store::UpdateError| Failure::new(Code::NotWritten, error.to_string());
     if context.switches().exists() {

@@ -1,5 +1,6 @@
 //! `ollm ext update` and `ollm ext pin`: what was installed becomes what its source has now, or stays what a pin says.
 
+use ollm_app::extension_review::additions;
 use ollm_app::install::{
     Installed, Prepared, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
 };
@@ -8,7 +9,6 @@ use ollm_catalog::validate_extension;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::consent::additions;
 use super::install::{fetch, go_on, reach, settle, version};
 use super::trust::by_digest;
 use super::{approved, named};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ollm_app::approving::group_digest;
 use ollm_app::command_box::BoxStatus;
 use ollm_app::{App, AppContext, unsent_events};
 use ollm_protocol::dialect::AGENTS;
@@ -11,7 +12,7 @@ use ollm_protocol::tool::table::FOREIGN;
 use ollm_trust::{Approvable, Standing, Term, command_text};
 use serde_json::{Map, Value, json};
 
-use super::{list, rules, trust};
+use super::{list, rules};
 use crate::error::Failure;
 use crate::output::{Output, shown};
 use crate::table;
@@ -50,7 +51,7 @@ pub(crate) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)
     for group in groups {
         let is_member = |hook: &Hook| hook.spec.group.as_deref() == Some(group.as_str());
         let members = rows.iter().filter(|(hook, _)| is_member(hook)).map(|(_, state)| state.digest.as_deref());
-        let common = trust::group::digest(members);
+        let common = members.collect::<Option<Vec<&str>>>().map(|members| group_digest(members).to_string());
         for (_, state) in rows.iter_mut().filter(|(hook, _)| is_member(hook)) {
             state.group_digest.clone_from(&common);
         }
@@ -86,7 +87,7 @@ pub(super) fn run(id: &str, context: &AppContext, as_json: bool, output: &mut Ou
         output.tell(&line);
     }
     let hooks = match &hook.spec.group {
-        Some(group) => trust::group::members(group, &app),
+        Some(group) => app.hooks_in_group(group),
         None => vec![Arc::clone(&hook)],
     };
     let found = states(hooks, &app).into_iter().find(|(member, _)| Arc::ptr_eq(member, &hook));

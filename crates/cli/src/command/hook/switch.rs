@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ollm_app::{App, AppContext, approximately, refuse_agents, switch_name};
+use ollm_app::{App, AppContext, refuse_agents, switch_name};
 use ollm_protocol::{Code, Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
 use serde_json::json;
@@ -40,7 +40,7 @@ pub(super) fn run(
     set_switches(&context.switches(), &changes, now)
         .map_err(|error| Failure::new(Code::NotWritten, format!("the switch cannot be kept: {error}")))?;
     let state = if on { "on" } else { "off" };
-    let span = limit.map(|limit| format!(" for {}", approximately(limit))).unwrap_or_default();
+    let span = limit.map(|limit| format!(" for {}", units::approximately(limit))).unwrap_or_default();
     for hook in hooks {
         output.changed(json!({"hook": hook.id(), "enabled": on}));
         output.line(&one_line(&format!("{} is {state}{span}", hook.id())))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ollm_app::approving::{Together, Uncovered, propose};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::configuration;
 use ollm_protocol::{Code, Hook, Source};
@@ -11,12 +12,12 @@ use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
 use crate::arguments::hook::TrustArguments;
 use crate::ask::{Chosen, YES};
 use crate::command::ext;
-use crate::command::review::{self, Uncovered};
+use crate::command::review;
 use crate::command::trust::tell_floor;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
-pub(crate) mod group;
+mod group;
 mod list;
 
 use group::Target;
@@ -39,9 +40,9 @@ pub(super) fn approve(arguments: &TrustArguments, context: &AppContext, output: 
         return Ok(OK);
     }
     if arguments.all {
-        let proposals: Vec<Proposal> = hooks.iter().map(|hook| propose(hook, way, &app)).collect::<Result<_, _>>()?;
-        ask_together(&hooks, &proposals, &app, output)?;
-        return record_all(&hooks, &proposals, &app, output);
+        let together = Together::hooks(hooks, way.uncovered, &app)?;
+        ask_together(&together, output)?;
+        return record_all(together, output);
     }
     let each = hooks.iter().map(|hook| Target::One(Arc::clone(hook))).collect();
     approve_each(each, way, &app, output)
@@ -95,7 +96,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: 
     let (mut keys, mut said) = (Vec::new(), Vec::new());
     for id in ids {
         // One member is withdrawn alone; the name of the group withdraws all of them.
-        let hooks = match (app.hook(id), group::members(id, &app)) {
+        let hooks = match (app.hook(id), app.hooks_in_group(id)) {
             (Ok(hook), _) => vec![hook],
             (Err(_), members) if !members.is_empty() => members,
             (Err(error), _) => return Err(error.into()),
@@ -129,12 +130,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: 
 fn waiting(app: &App) -> Vec<Arc<Hook>> {
     let others =
         app.hooks().into_iter().filter(|hook| hook.spec.source != Source::User && hook.spec.extension.is_none());
-    others.filter(|hook| standing(hook, app) != Standing::Approved).collect()
-}
-
-fn standing(hook: &Hook, app: &App) -> Standing {
-    let identity = app.engine.trust.identity(hook, &app.engine.environment().trust_context()).ok();
-    app.engine.trust.standing(hook, identity.as_ref())
+    others.filter(|hook| app.standing(hook) != Standing::Approved).collect()
 }
 
 fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Result<(), Failure> {
@@ -144,15 +140,15 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
         return Err(Failure::new(Code::Elsewhere, message)
             .hint(format!("`ollm ext trust {}` approves it", shell_word(extension))));
     }
-    if standing(hook, app) == Standing::Approved {
+    if app.standing(hook) == Standing::Approved {
         // Whoever names a digest counts on it, also where nothing is left to approve.
         if let Some(named) = way.digest {
-            check_digest(hook, &propose(hook, way, app)?, named)?;
+            check_digest(hook, &propose(hook, way.uncovered, app)?, named)?;
         }
         output.tell(&format!("hook `{}` is trusted already", hook.id()));
         return Ok(());
     }
-    let proposal = propose(hook, way, app)?;
+    let proposal = propose(hook, way.uncovered, app)?;
     let term = match way.digest {
         Some(named) => check_digest(hook, &proposal, named)?,
         None => ask_person(hook, &proposal, way, app, output)?,
@@ -161,9 +157,10 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
 }
 
 /// Shows all of them, and asks once.
-fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
-    let question = format!("Let these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
-    match review::ask(&screens(hooks, proposals, app), &question, YES, output) {
+fn ask_together(together: &Together<'_>, output: &mut Output) -> Result<(), Failure> {
+    let count = together.members().len();
+    let question = format!("Let these {count} hooks run from now on, as long as nothing of them changes?");
+    match review::ask(&together.screen(), &question, YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No => Err(Failure::new(Code::Declined, "nothing was approved")),
         Chosen::Nobody => Err(nobody("the hooks were not approved", "ID")
@@ -172,22 +169,9 @@ fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: 
 }
 
 /// Keeps the approval of each, for as long as nothing of it changes.
-fn record_all(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<u8, Failure> {
-    let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
-    let (mut approvals, mut approved) = (Vec::new(), Vec::new());
-    for (hook, proposal) in hooks.iter().zip(proposals) {
-        match trust.approval_of(&**hook, proposal, Term::Always, &context) {
-            Ok(approval) => {
-                approvals.push(approval);
-                approved.push(told(hook, proposal, ""));
-            }
-            Err(error) => output.tell(&review::unapproved(&format!("hook `{}`", hook.id()), error).message),
-        }
-    }
-    trust.approve_together(approvals).map_err(|error| review::unapproved("the hooks", error))?;
-    for line in &approved {
-        output.tell(line);
-    }
+fn record_all(together: Together<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let approved = together.approve().map_err(|error| review::unapproved("the hooks", error))?;
+    review::tell_approved(&approved, output);
     Ok(OK)
 }
 
@@ -199,13 +183,6 @@ struct Way<'a> {
     uncovered: Uncovered,
 }
 
-fn propose(hook: &Hook, way: Way<'_>, app: &App) -> Result<Proposal, Failure> {
-    let proposal = app.engine.trust.propose(hook, &app.engine.environment().trust_context());
-    let proposal = proposal
-        .map_err(|why| Failure::new(Code::Unreadable, format!("hook `{}` cannot be approved: {why}", hook.id())))?;
-    Ok(way.uncovered.applied(proposal))
-}
-
 fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, Failure> {
     let hint = format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()));
     review::check_digest(&format!("hook `{}`", hook.id()), &proposal.identity.digest, named, hint)?;
@@ -214,7 +191,7 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output: &mut Output) -> Result<Term, Failure> {
-    let mut text = screen(hook, proposal, app);
+    let mut text = app.engine.trust.review(hook, proposal).to_string();
     let question = "May this hook run, as long as nothing of it changes?";
     let mut offered = Vec::new();
     let covered = proposal.uncovered().is_empty() || way.uncovered == Uncovered::Accepted;
@@ -240,17 +217,6 @@ fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output:
     }
 }
 
-/// What is shown of several hooks.
-fn screens(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App) -> String {
-    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
-    texts.join("\n\n")
-}
-
-/// What is shown of one hook.
-fn screen(hook: &Hook, proposal: &Proposal, app: &App) -> String {
-    review::text(&app.engine.trust.review(hook, proposal))
-}
-
 fn nobody(what: &str, id: &str) -> Failure {
     review::nobody_to_ask(what)
         .hint(format!("a script may approve by naming the digest: `ollm hook trust {id} --digest sha256:…`"))
@@ -265,11 +231,6 @@ fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut 
     };
     let approved = app.engine.trust.approve(hook, proposal, term, &app.engine.environment().trust_context());
     approved.map_err(|error| review::unapproved(&format!("hook `{}`", hook.id()), error))?;
-    output.tell(&told(hook, proposal, until));
+    output.tell(&review::told(hook, &proposal.identity.digest, until));
     Ok(())
-}
-
-/// That a hook is approved, and as what.
-fn told(hook: &Hook, proposal: &Proposal, until: &str) -> String {
-    format!("hook `{}` is approved{until} as {}", hook.id(), proposal.identity.digest)
 }

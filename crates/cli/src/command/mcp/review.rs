@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ollm_app::servers::{Servers, WaitingTool, reason, waiting_digest};
 use ollm_app::{AppContext, refuse_approval};
 use ollm_protocol::Code;
-use ollm_trust::changed_lines;
+use ollm_trust::{changed_lines, review_row};
 use serde_json::{Value, json};
 
 use crate::command::review;
@@ -77,9 +77,8 @@ fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Resul
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {
-    let mut text = String::new();
-    review::row(&mut text, "server", name);
-    review::row(&mut text, "digest", &waiting_digest(waiting).to_string());
+    let mut text = review_row("server", name);
+    text.push_str(&review_row("digest", &waiting_digest(waiting).to_string()));
     for tool in waiting {
         let (what, shown) = match tool.before.as_deref() {
             None => ("new", format!("{}\n", tool.now)),

@@ -8,8 +8,8 @@ use ollm_app::AppContext;
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::{DeclaredServer, LastFailure, Servers, last_failures, tokens};
 use ollm_catalog::Address;
-use ollm_engine::trace::iso;
 use ollm_mcp::{Grant, granted};
+use ollm_protocol::units::iso;
 use serde_json::{Value, json};
 
 use super::list::{Row, table};

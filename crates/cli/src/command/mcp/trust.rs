@@ -1,5 +1,6 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
+use ollm_app::approving::Uncovered;
 use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_protocol::{Code, Source};
@@ -8,7 +9,7 @@ use ollm_store::Digest;
 use ollm_trust::{Proposal, Standing, Term};
 
 use crate::command::ext::revoke;
-use crate::command::review::{self, Uncovered};
+use crate::command::review;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 
@@ -105,7 +106,7 @@ fn ask_person(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let name = &known.spec.name;
-    let screen = review::text(&servers.trust.review(&*known.spec, proposal));
+    let screen = servers.trust.review(&*known.spec, proposal).to_string();
     let question = "May this server be started, as long as nothing of it changes?";
     let by_script = format!("`ollm mcp trust {} --digest sha256:…`", shell_word(name));
     let hints = [

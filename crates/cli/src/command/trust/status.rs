@@ -2,11 +2,10 @@
 
 use ollm_app::AppContext;
 use ollm_catalog::{Config, Setting};
-use ollm_trust::{ApprovalKey, Approvals};
+use ollm_trust::{ApprovalKey, Approvals, review_row};
 use serde_json::{Value, json};
 
 use super::{config, floor_line};
-use crate::command::review::row;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::{Output, shown};
 
@@ -103,10 +102,6 @@ impl Status {
         rows.extend(
             line.map(|line| ("for policy", format!("`{line}` below `hooks:` keeps older lists from being put back"))),
         );
-        let mut text = String::new();
-        for (name, value) in &rows {
-            row(&mut text, name, value);
-        }
-        text
+        rows.iter().map(|(name, value)| review_row(name, value)).collect()
     }
 }

@@ -124,11 +124,11 @@ fn an_index_that_redirects_is_cut_or_shrinks_is_told() {
     let index = fs::read(lab.root.join("out/index.json")).unwrap();
     server.put("index.json", Answer::Redirect(server.url("elsewhere.json")));
     server.put("elsewhere.json", Answer::File(index.clone()));
-    refused(lab, &["ext", "install", "guard", "--yes"], 64, "sends us to");
+    refused(lab, &["ext", "install", "guard", "--yes"], 5, "sends us to");
     server.put("index.json", Answer::Cut(index.clone()));
-    refused(lab, &["ext", "install", "guard", "--yes"], 64, "was cut");
+    refused(lab, &["ext", "install", "guard", "--yes"], 5, "was cut");
     server.put("index.json", Answer::File(b"{\"version\": 1, \"extensions\": [".to_vec()));
-    refused(lab, &["ext", "install", "guard", "--yes"], 64, "not JSON");
+    refused(lab, &["ext", "install", "guard", "--yes"], 5, "not JSON");
     team.upload();
     assert_eq!(lab.run(&["ext", "search"]).code, 0);
     team.change(|index| index["extensions"] = json!([]));
@@ -157,10 +157,86 @@ fn the_first_index_that_has_a_name_counts_and_a_broken_one_hides_no_other() {
     let indexes =
         json!(["/no/such/index.json", lab.root.join("a/index.json"), lab.root.join("b/index.json"), "builtin"]);
     lab.write("home/.ollm/config.yaml", json!({"extensions": {"indexes": indexes}}).to_string());
-    let ran = installed(&lab, &["guard"]);
+    let ran = lab.run(&["ext", "search", "--json"]);
     assert!(ran.stderr.contains("/no/such/index.json: there is no such file"), "{ran:?}");
+    assert_eq!(ran.answer().as_array().unwrap().len(), 4);
+    // It may have the name as well, and comes first.
+    refused(&lab, &["ext", "install", "guard", "--yes"], 5, "may have `guard`");
+    let indexes = json!([lab.root.join("a/index.json"), lab.root.join("b/index.json"), "builtin"]);
+    lab.write("home/.ollm/config.yaml", json!({"extensions": {"indexes": indexes}}).to_string());
+    installed(&lab, &["guard"]);
     assert_eq!(version(&lab), "1.0.0");
-    assert_eq!(lab.run(&["ext", "search", "--json"]).answer().as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn an_update_comes_from_the_index_that_the_extension_came_from() {
+    let lab = Lab::new();
+    for (folder, version) in [("team", "1.0.0"), ("public", "9.0.0")] {
+        package(&lab, &format!("work-{folder}"), version, &json!({}));
+        let out = format!("../{folder}");
+        assert_eq!(lab.run(&["ext", "index", "build", &format!("../work-{folder}"), "--out", &out]).code, 0);
+    }
+    let indexes = json!([lab.root.join("team/index.json"), lab.root.join("public/index.json")]);
+    lab.write("home/.ollm/config.yaml", json!({"extensions": {"indexes": indexes}}).to_string());
+    installed(&lab, &["guard"]);
+    lab.write("team/index.json", json!({"version": 1, "extensions": []}).to_string());
+    refused(&lab, &["ext", "update", "guard", "--yes"], 64, "came from index");
+    fs::remove_file(lab.root.join("team/index.json")).unwrap();
+    refused(&lab, &["ext", "update", "guard", "--yes"], 5, "may have `guard`");
+    assert_eq!(version(&lab), "1.0.0");
+}
+
+#[test]
+fn what_an_index_has_beside_what_we_know_stays_and_what_cannot_be_read_is_not_lost() {
+    let lab = Lab::new();
+    let build = &["ext", "index", "build", "../work", "--out", "../out"][..];
+    package(&lab, "work", "1.0.0", &json!({}));
+    assert_eq!(lab.run(build).code, 0);
+    let mut index: Value = serde_json::from_slice(&fs::read(lab.root.join("out/index.json")).unwrap()).unwrap();
+    index["owner"] = json!("team");
+    index["extensions"][0]["homepage"] = json!("https://e.org");
+    lab.write("out/index.json", index.to_string());
+    package(&lab, "work", "1.1.0", &json!({}));
+    assert_eq!(lab.run(build).code, 0);
+    let now: Value = serde_json::from_slice(&fs::read(lab.root.join("out/index.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&now["owner"], &now["extensions"][1]["homepage"]),
+        (&json!("team"), &json!("https://e.org")),
+        "{now:#}"
+    );
+    index["extensions"][0]["version"] = json!("1.0");
+    lab.write("out/index.json", index.to_string());
+    let before = files(&lab.root.join("out"));
+    let ran = lab.run(build);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("has the version `1.0`\n"), "{ran:?}");
+    assert_eq!(files(&lab.root.join("out")), before);
+}
+
+#[test]
+fn an_installed_folder_can_be_published_and_a_signature_that_is_none_cannot() {
+    let lab = Lab::new();
+    let folder = package(&lab, "src", "1.0.0", &json!({}));
+    installed(&lab, &[folder.to_str().unwrap()]);
+    let place = lab.home.join(".ollm/extensions/guard");
+    let build = ["ext", "index", "build", place.to_str().unwrap(), "--out", "../out"];
+    assert_eq!(lab.run(&build).code, 0);
+    assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    installed(&lab, &[lab.root.join("out/guard-1.0.0.tar.gz").to_str().unwrap()]);
+    lab.write("out/guard-1.0.0.tar.gz.minisig", "garbage");
+    let ran = lab.run(&build);
+    assert!(ran.code != 0 && ran.stderr.contains("no signature as minisign writes it"), "{ran:?}");
+}
+
+#[test]
+fn a_password_in_the_address_of_an_index_is_not_shown() {
+    let Team { lab, server } = &Team::new();
+    let address = server.url("index.json").replace("://", "://ann:secret@");
+    lab.write("home/.ollm/config.yaml", json!({"extensions": {"indexes": [address]}}).to_string());
+    for arguments in [&["ext", "search", "guard"][..], &["ext", "search", "guard", "--json"]] {
+        let ran = lab.run(arguments);
+        assert!(ran.code == 0 && !format!("{ran:?}").contains("secret"), "{ran:?}");
+    }
 }
 
 #[test]

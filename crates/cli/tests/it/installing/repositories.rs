@@ -61,6 +61,32 @@ fn an_update_follows_the_branch_and_a_pin_holds_the_commit() {
 }
 
 #[test]
+fn a_pin_to_a_commit_leads_there_and_leaves_no_trace_when_it_is_taken_away() {
+    let lab = Lab::new();
+    let (url, first) = repository(&lab);
+    installed(&lab, &[&url]);
+    assert_eq!(lab.run(&["ext", "pin", "guard", &first.to_uppercase()]).code, 0);
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    assert_eq!(version(&lab), "1.0.0");
+    assert_eq!(lab.run(&["ext", "update", "guard"]).stdout, format!("guard is pinned to {first}\n"));
+    assert_eq!(lab.run(&["ext", "pin", "guard", "--remove"]).code, 0);
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    assert_eq!(version(&lab), "1.1.0");
+}
+
+#[test]
+fn what_git_says_is_told_with_its_command_and_odd_folders_are_found() {
+    let lab = Lab::new();
+    refused(&lab, &["ext", "install", "file:///no/such/repo", "--yes"], 5, "git fetch: ");
+    package(&lab, "a%41b?c#d", "1.0.0", &json!({}));
+    git(&lab, "a%41b?c#d", &["init", "-q"]);
+    git(&lab, "a%41b?c#d", &["add", "."]);
+    git(&lab, "a%41b?c#d", &["commit", "-qm", "one"]);
+    installed(&lab, &[lab.root.join("a%41b?c#d").to_str().unwrap(), "--ref", "main"]);
+    refused(&lab, &["ext", "install", "git-guard", "--ref", "v7", "--yes"], 64, "is no repository");
+}
+
+#[test]
 fn d16_nothing_of_a_repository_runs() {
     let lab = Lab::new();
     let (url, _) = repository(&lab);

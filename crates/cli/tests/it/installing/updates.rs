@@ -106,6 +106,75 @@ fn a_pin_to_another_version_leads_there_and_a_pin_to_a_digest_to_nothing_else() 
 }
 
 #[test]
+fn a_pin_that_the_source_cannot_have_is_refused() {
+    let lab = Lab::new();
+    at_one(&lab);
+    refused(&lab, &["ext", "pin", "guard", &"0".repeat(40)], 64, "has no commits");
+    refused(&lab, &["ext", "pin", "guard", &format!("sha256:{}", "0".repeat(64))], 64, "has no archive");
+}
+
+#[test]
+fn what_is_pinned_is_not_installed_over_unless_the_version_is_named() {
+    let lab = Lab::new();
+    let source = at_one(&lab);
+    assert_eq!(lab.run(&["ext", "pin", "guard"]).code, 0);
+    package(&lab, "src", "2.0.0", &json!({}));
+    refused(&lab, &["ext", "install", &source, "--yes"], 3, "is pinned to 1.0.0, and this is 2.0.0");
+    installed(&lab, &[&source, "--to", "2.0.0"]);
+}
+
+#[test]
+fn the_version_that_is_wanted_counts_also_where_nothing_changed() {
+    let lab = Lab::new();
+    let source = at_one(&lab);
+    refused(&lab, &["ext", "update", "guard", "--to", "9.9.9", "--yes"], 3, "9.9.9 is wanted");
+    refused(&lab, &["ext", "install", &source, "--to", "9.9.9", "--yes"], 3, "9.9.9 is wanted");
+}
+
+#[test]
+fn a_hook_is_shown_with_everything_that_is_not_as_usual_before_it_is_approved() {
+    let lab = Lab::new();
+    let source = at_one(&lab);
+    let hook = json!({"name": "guard", "command": "sh", "args": ["hooks/run.sh"], "timeout": "7s", "onFailure": "block",
+        "env": {"GIT_SSH_COMMAND": "x"}, "cwd": "/etc"});
+    package(&lab, "src", "1.1.0", &json!({"hooks": {"before_tool": [hook]}}));
+    let ran = lab.run(&["ext", "update", "guard", "--yes"]);
+    for word in [
+        "added       variable guard: GIT_SSH_COMMAND=x",
+        "folder guard: /etc",
+        "timeout guard: 7s",
+        "on failure guard: block",
+    ] {
+        assert!(ran.stderr.contains(word), "without {word}: {ran:?}");
+    }
+    assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    let ran = installed(&lab, &[&source]);
+    assert!(ran.stderr.contains("variable    guard: GIT_SSH_COMMAND=x"), "{ran:?}");
+    let ran = lab.run(&["ext", "trust", "guard"]);
+    assert!(ran.stderr.contains("variable    guard: GIT_SSH_COMMAND=x"), "{ran:?}");
+}
+
+#[test]
+fn a_record_of_a_newer_program_is_named_and_what_it_stands_for_is_left_alone() {
+    let lab = Lab::new();
+    let source = at_one(&lab);
+    lab.write("home/.ollm/extensions/guard/.ollm-install.json", r#"{"version": 2}"#);
+    refused(&lab, &["ext", "update", "guard", "--yes"], 5, "has version 2");
+    refused(&lab, &["ext", "install", &source, "--yes"], 5, "update the program");
+}
+
+#[test]
+fn nothing_is_removed_while_another_process_installs() {
+    let lab = Lab::new();
+    at_one(&lab);
+    let lock = fs::File::options().write(true).open(lab.home.join(".ollm/state/install.lock")).unwrap();
+    lock.lock().unwrap();
+    refused(&lab, &["ext", "uninstall", "guard", "--yes"], 5, "another process");
+    drop(lock);
+    assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+}
+
+#[test]
 fn one_that_cannot_be_updated_keeps_no_other_from_it() {
     let lab = Lab::new();
     at_one(&lab);

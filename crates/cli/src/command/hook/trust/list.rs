@@ -5,7 +5,6 @@ use ollm_trust::{Approvable, Approval, Approvals};
 use ollm_trust::{Standing, Term};
 use serde_json::{Value, json};
 
-use super::standing;
 use crate::command::ext;
 use crate::error::Failure;
 use crate::output::Output;
@@ -50,7 +49,7 @@ fn state(approval: &Approval, app: &App) -> &'static str {
         return shown(Some(standing));
     }
     let here = app.hooks().into_iter().find(|hook| hook.id() == approval.id && hook.source() == approval.source);
-    shown(here.map(|hook| standing(&hook, app)))
+    shown(here.map(|hook| app.standing(&hook)))
 }
 
 fn shown(standing: Option<Standing>) -> &'static str {

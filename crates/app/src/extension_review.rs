@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_app::App;
 use ollm_catalog::{Address, Extension, ServerSpec, SettingSpec, validate_extension};
 use ollm_protocol::{Hook, Rules};
-use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, files_in};
+use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, files_in, unusual_rows};
+
+use crate::App;
 
 /// The folder of an extension, with what a person should see of it.
-pub(super) fn folder(extension: &Extension) -> ExtensionFolder {
+pub(crate) fn folder(extension: &Extension) -> ExtensionFolder {
     let of_hooks = extension.hooks.iter().filter_map(|hook| hook.script());
     let of_hooks = of_hooks.map(|script| script.strip_prefix(&extension.root).unwrap_or(script).to_owned());
     let mut shown: Vec<PathBuf> = Vec::new();
@@ -23,7 +24,7 @@ pub(super) fn folder(extension: &Extension) -> ExtensionFolder {
 }
 
 /// Everything to look at before it is approved.
-pub(super) fn review(extension: &Extension, proposal: &Proposal, uncovered: Vec<String>, app: &App) -> Review {
+pub(crate) fn review(extension: &Extension, proposal: &Proposal, uncovered: Vec<String>, app: &App) -> Review {
     let trust = &app.engine.trust;
     let mut review = trust.review(&folder(extension), proposal);
     match trust.approved_extension(&extension.name, &extension.root) {
@@ -59,7 +60,7 @@ fn run_by_servers(extension: &Extension) -> Vec<PathBuf> {
 }
 
 /// What an extension brings now that it did not when it was approved, and what it no longer brings.
-pub(super) fn additions(extension: &Extension, before: &Path, rules: &Rules) -> Vec<Row> {
+pub fn additions(extension: &Extension, before: &Path, rules: &Rules) -> Vec<Row> {
     let (old, _) = validate_extension(before, rules);
     let mut rows = Vec::new();
     let (was, is) = (&old.manifest.version, &extension.manifest.version);
@@ -82,7 +83,7 @@ fn is_lower(version: &str, than: &str) -> bool {
 }
 
 /// An extension in rows: what it is, and everything it brings.
-pub(super) fn brings(extension: &Extension) -> Vec<Row> {
+pub fn brings(extension: &Extension) -> Vec<Row> {
     let manifest = &extension.manifest;
     let mut rows = vec![
         ("extension", title(extension)),
@@ -92,21 +93,20 @@ pub(super) fn brings(extension: &Extension) -> Vec<Row> {
     rows.extend(manifest.author.clone().map(|author| ("author", author)));
     rows.extend(manifest.license.clone().map(|license| ("license", license)));
     rows.extend(manifest.repository.clone().map(|repository| ("repository", repository)));
-    rows.extend(manifest.dependencies.iter().map(|one| ("needs", format!("{} {}", one.name, one.range))));
     rows.extend(parts(extension));
     rows
 }
 
-pub(super) fn title(extension: &Extension) -> String {
+/// Its name and version.
+pub fn title(extension: &Extension) -> String {
     format!("{} {}", extension.name, extension.manifest.version)
 }
 
 /// Everything it brings or wants, each on a line that does not depend on where its folder is.
 fn parts(extension: &Extension) -> Vec<Row> {
     let manifest = &extension.manifest;
-    let hooks = extension.hooks.iter().map(|hook| ("hook", hook_line(hook, &extension.root)));
-    let boxes =
-        extension.hooks.iter().filter_map(|hook| Some(("box", format!("{}: {}", hook.spec.name, hook_box(hook)?))));
+    let hooks = extension.hooks.iter().flat_map(|hook| hook_rows(hook, &extension.root));
+    let needs = manifest.dependencies.iter().map(|one| ("needs", format!("{} {}", one.name, one.range)));
     let servers = manifest.servers.iter().map(|(name, server)| ("server", format!("{name}: {server}")));
     let (specs, _) = extension.servers_in(&extension.root);
     let held = |spec: &ServerSpec| Some(spec.held_to()?.describe_as(spec.permissions.is_some()));
@@ -115,19 +115,19 @@ fn parts(extension: &Extension) -> Vec<Row> {
     let permissions = manifest.permissions.lines().into_iter().map(|line| ("permission", line));
     let settings = manifest.settings.iter().map(|setting| ("setting", setting_line(setting)));
     let skills = extension.skills().0.into_iter().map(|one| ("skill", format!("{}: {}", one.name, one.description)));
-    let programs = hooks.chain(boxes).chain(servers).chain(server_boxes);
+    let programs = needs.chain(hooks).chain(servers).chain(server_boxes);
     programs.chain(permissions).chain(settings).chain(skills).collect()
 }
 
-fn hook_line(hook: &Hook, root: &Path) -> String {
+/// A hook in rows: what runs at which events, and then all of it that is not as usual.
+fn hook_rows(hook: &Hook, root: &Path) -> Vec<Row> {
     let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
-    let folder = format!("{}/", root.display());
-    let command = command_text(hook).replace(&folder, "");
-    format!("{} at {} ({}): {command}", hook.spec.name, events.join(", "), hook.matcher.text())
-}
-
-fn hook_box(hook: &Hook) -> Option<String> {
-    Some(hook.permissions.as_ref()?.describe_as(hook.spec.permissions.is_some()))
+    let (folder, inside) = (root.display().to_string(), format!("{}/", root.display()));
+    let here = |text: &str| text.replace(&inside, "").replace(&folder, ".");
+    let (name, command) = (&hook.spec.name, here(&command_text(hook)));
+    let line = format!("{name} at {} ({}): {command}", events.join(", "), hook.matcher.text());
+    let more = unusual_rows(hook).into_iter().map(|(what, text)| (what, format!("{name}: {}", here(&text))));
+    std::iter::once(("hook", line)).chain(more).collect()
 }
 
 fn setting_line(setting: &SettingSpec) -> String {
