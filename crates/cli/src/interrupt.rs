@@ -84,7 +84,8 @@ impl Stop {
 
     fn kind(&self) -> Option<Kind> {
         match self.signal.load(Ordering::Relaxed) {
-            0 => None,
+            // A key of the panels is no signal.
+            0 => self.cancel.is_set().then_some(Kind::Interrupted),
             SIGTERM => Some(Kind::Terminated),
             SIGHUP => Some(Kind::HungUp),
             _ => Some(Kind::Interrupted),

@@ -90,6 +90,8 @@ pub(crate) struct ListPanel<C: ListContent> {
     running: Option<Cancel>,
     load: Load,
     is_loaded: bool,
+    /// Whether the panel is in front.
+    is_open: bool,
     is_over: Arc<AtomicBool>,
     sender: Sender<Batch<C::Item>>,
     batches: Receiver<Batch<C::Item>>,
@@ -116,6 +118,7 @@ impl<C: ListContent> ListPanel<C> {
             running: None,
             load: Load::None,
             is_loaded: false,
+            is_open: false,
             is_over: Arc::default(),
             sender,
             batches,
@@ -155,6 +158,11 @@ impl<C: ListContent> ListPanel<C> {
         });
         // One that goes on for ever is nothing to wait for.
         Action::Run(if C::IS_LIVE { job.in_background() } else { job })
+    }
+
+    /// Loads anew what may have changed; nobody follows a list that is not looked at.
+    fn reload(&mut self) -> Action {
+        if C::IS_LIVE && !self.is_open { Action::Changed } else { self.load() }
     }
 
     fn act(&mut self, deed: Deed<C::Purpose>) -> Action {
@@ -326,10 +334,12 @@ impl<C: ListContent> Panel for ListPanel<C> {
     }
 
     fn open(&mut self) -> Action {
+        self.is_open = true;
         self.load()
     }
 
     fn close(&mut self) {
+        self.is_open = false;
         self.is_over.store(true, Ordering::Relaxed);
     }
 
@@ -412,11 +422,11 @@ impl<C: ListContent> Panel for ListPanel<C> {
         self.take_loaded();
         if job == C::LOAD {
             let load = std::mem::replace(&mut self.load, Load::None);
-            return if load == Load::Outdated { self.load() } else { Action::Changed };
+            return if load == Load::Outdated { self.reload() } else { Action::Changed };
         }
         // Whatever a command did, the list shows it.
         self.running = None;
-        self.load()
+        self.reload()
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {

@@ -116,6 +116,30 @@ fn a_adds_a_server_and_d_deletes_it_after_a_yes() {
 }
 
 #[test]
+fn control_c_interrupts_a_server_that_does_not_answer() {
+    let lab = lab();
+    declare(&lab, USER, &json!({"mute": server(&["--mute"])}));
+    let mut panel = panel(&lab, "mute");
+    panel.types("s").sees("starting mute · ");
+    panel.types("\x03").sees("interrupted");
+    panel.sees_no_more("starting mute · ");
+    let left = lab.processes();
+    assert!(!left.iter().any(|line| line.contains("--mute")), "the server is ended as well: {left:?}");
+    leave(panel);
+}
+
+#[test]
+fn a_signal_ends_the_panels_in_order_after_a_server_was_tried() {
+    let lab = lab();
+    let mut panel = panel(&lab, "mine");
+    panel.types("s").sees("mcp__mine__echo text");
+    panel.signal(15);
+    let ran = panel.ends();
+    assert!(ran.code == 143 && ran.has_restored(), "{ran:?}");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn control_m_of_a_terminal_that_can_tell_it_and_f3_lead_to_the_servers() {
     let lab = lab();
     let mut panels = lab.pty(LARGE, &["tui", "--panel", "hooks"]);
