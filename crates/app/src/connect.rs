@@ -55,7 +55,8 @@ impl Scope {
 /// A change of an agent's settings that was not made yet.
 #[derive(Debug)]
 pub struct Plan<'a> {
-    agent: &'a AgentDialect,
+    /// The agent.
+    pub agent: &'a AgentDialect,
     scope: Scope,
     /// The files, each with what it held and what it will hold; nothing for one that goes.
     pub files: Vec<PlannedFile>,

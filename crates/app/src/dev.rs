@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Problem, validate_extension};
+use ollm_catalog::{Problem, is_package, validate_extension};
 use ollm_protocol::Code;
 use ollm_store::{digest_bytes, lock_file};
 use ollm_trust::{Approver, Choice, Question};
@@ -53,9 +53,9 @@ impl DevSession {
         refuse_agents(context, "run an extension that nobody approved")?;
         context.need_home()?;
         let folder = context.cwd.join(folder);
-        let root = folder.canonicalize().ok().filter(|root| root.join("manifest.json").is_file()).ok_or_else(|| {
-            AppError::new(Code::UnknownExtension, format!("there is no manifest.json in {}", folder.display()))
-                .hint("name the folder of an extension")
+        let root = folder.canonicalize().ok().filter(|root| is_package(root)).ok_or_else(|| {
+            AppError::new(Code::UnknownExtension, format!("there is no extension in {}", folder.display()))
+                .hint("name a folder with a manifest.json, or with a package of another agent")
         })?;
         let digest = digest_bytes(root.as_os_str().as_encoded_bytes()).to_string();
         let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();

@@ -21,6 +21,7 @@ use crate::error::AppError;
 mod builtin;
 mod fetch;
 mod folder;
+mod needs;
 mod obtain;
 mod pins;
 mod publish;
@@ -33,6 +34,7 @@ mod staging;
 mod update;
 
 pub use fetch::Progress;
+pub use needs::{MissingExtension, missing_extensions};
 pub use pins::{pins, set_pin};
 pub use publish::{Published, build_index};
 pub use record::InstallRecord;
@@ -122,6 +124,7 @@ pub fn prepare(order: &Order, app: &App, progress: Progress<'_>) -> Result<Prepa
     let root = InstallRoot::open(context)?;
     let scratch = root.scratch().map_err(|error| AppError::unwritten(&extensions_folder(context), &error))?;
     let found = obtain(order, &scratch, app, progress);
+    progress("checking the package", 0, 0);
     match found.and_then(|obtained| lay_aside(order, obtained, &root, app)) {
         Ok(Laid::Current(installed)) => {
             clear(&root);

@@ -43,7 +43,7 @@ use fault::{Fault, Field, Naming};
 use find::Terms;
 
 pub use find::INSTALL_RECORD;
-pub use foreign::{Foreign, foreign_manifest, is_package_manifest};
+pub use foreign::{Foreign, foreign_manifest, is_package, is_package_manifest};
 pub use index::{Index, for_moment as extensions_for, named as named_extensions};
 pub use key::ManifestKey;
 pub use manifest::{Dependency, Manifest, manifest_key_names, manifest_keys};
@@ -127,6 +127,8 @@ pub struct Extension {
     fault: Option<Fault>,
     /// The same with its place.
     misfit: Option<Problem>,
+    /// The form of its package, where it was made for another agent and was not installed yet.
+    pub form: Option<&'static str>,
     /// The problems of the manifest.
     problems: Vec<Problem>,
 }

@@ -289,13 +289,13 @@ pub(crate) struct ConnectArguments {
     #[arg(long, requires = "agent")]
     pub(crate) dry_run: bool,
     /// Have the agent's shell commands run in a box, as `ollm box` does, where it lets a hook change them
-    #[arg(long = "box", requires = "agent", conflicts_with_all = ["capabilities", "json"])]
+    #[arg(long = "box", requires = "agent", conflicts_with = "capabilities")]
     pub(crate) in_box: bool,
     /// Show what hooks can do at each event of the agent, and change nothing
     #[arg(long, requires = "agent", conflicts_with_all = ["project", "dry_run"])]
     pub(crate) capabilities: bool,
-    /// Print the list, or what hooks can do, as JSON
-    #[arg(long, conflicts_with_all = ["project", "dry_run"])]
+    /// Print the list, what hooks can do, or what was done, as JSON
+    #[arg(long)]
     pub(crate) json: bool,
 }
 
@@ -420,6 +420,11 @@ pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
     arguments.iter().any(|word| word == "--help" || word == "-h")
 }
 
+/// Whether a program reads the answer; behind `--` stands what is another program's.
+pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
 /// The whole command line, with its commands in groups.
 pub(crate) fn command_line() -> clap::Command {
     groups::grouped(changing::added(Cli::command()))
@@ -472,7 +477,8 @@ pub(crate) fn parse_alone<A: Args>(
 
 fn misused(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let said: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let message = said.join(" ").trim_start_matches("error: ").to_owned();
     let coded = format!("error[{}]:", Code::Usage);
     let styled = error.render().ansi().to_string().replacen("error:", &coded, 1);
     Failure { styled: Some(styled), ..Failure::new(Code::Usage, message) }

@@ -37,6 +37,9 @@ pub(crate) const BLOCKED: u8 = 2;
 /// Somebody interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// What to do about a command line that makes no sense, where nothing better is known.
+const SEE_HELP: &str = "`ollm --help` shows what there is";
+
 /// A failure for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -66,10 +69,17 @@ impl Failure {
         Failure { kind, code: None, message: "interrupted".to_owned(), hints: Vec::new(), styled: None }
     }
 
+    /// Says what to do about it; where to look for help in general is said only where nothing else is.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hints.retain(|known| known != SEE_HELP);
         self.hints.push(hint.into());
         self
+    }
+
+    /// What a program reads with `--json` in place of the answer.
+    pub(crate) fn document(&self, exit: u8) -> Value {
+        json!({"exit": exit, "error": self.to_json()})
     }
 
     /// The failure for programs.
@@ -78,7 +88,7 @@ impl Failure {
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
-        Failure::new(Code::Usage, message).hint("`ollm --help` shows what there is")
+        Failure::new(Code::Usage, message).hint(SEE_HELP)
     }
 }
 

@@ -29,6 +29,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use arguments::Globals;
+use ask::Asker;
 use error::{Failure, Kind};
 use ollm_app::AppContext;
 use ollm_catalog::{Overrides, PolicyFile};
@@ -44,6 +45,9 @@ fn main_code() -> u8 {
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::new();
+    if arguments::wants_json(&arguments) {
+        output.tell_failures_as_json();
+    }
     let surroundings = OnceCell::new();
     let done = run(&arguments, &process, &surroundings, &mut output).or_else(|failure| match failure.kind {
         Kind::Usage => command::hook::misused(&arguments, failure, &mut output),
@@ -67,12 +71,8 @@ fn run(
     if let ([mark, words @ ..], Some(shell)) = (arguments, std::env::var_os(command::completions::ASKED_BY))
         && mark == "--"
     {
-        return command::completions::complete(
-            &shell,
-            words,
-            context(surroundings, None, Overrides::default())?,
-            output,
-        );
+        let context = context(surroundings, None, Overrides::default(), output.asker())?;
+        return command::completions::complete(&shell, words, context, output);
     }
     let (Globals { overrides, verbose }, rest) = arguments::globals(arguments)?;
     let rest = rest.as_slice();
@@ -84,18 +84,20 @@ fn run(
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(rest) => {
             let request = arguments::parse_alone("ollm hook run", rest.get(2..).unwrap_or_default(), output)?;
-            command::hook::run::run(&request, |told| context(surroundings, told, overrides), output)
+            let asker = output.asker().clone();
+            command::hook::run::run(&request, |told| context(surroundings, told, overrides, &asker), output)
         }
         // The first frame waits for nothing that it does not need.
         ["tui", ..] if !arguments::wants_help(rest) => {
             let arguments = arguments::parse_alone("ollm tui", rest.get(1..).unwrap_or_default(), output)?;
-            command::run(arguments::Command::Tui(arguments), context(surroundings, None, overrides)?, output)
+            let context = context(surroundings, None, overrides, output.asker())?;
+            command::run(arguments::Command::Tui(arguments), context, output)
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
         // Whoever says nothing wants the panels, once there is something to look after.
         [] if rest.is_empty() => {
-            let context = context(surroundings, None, overrides)?;
+            let context = context(surroundings, None, overrides, output.asker())?;
             if output::is_conversation() && !command::welcome::is_first(context) {
                 let panels = arguments::Command::Tui(arguments::agent::TuiArguments::default());
                 return command::run(panels, context, output);
@@ -103,7 +105,7 @@ fn run(
             command::welcome::run(context, output)
         }
         _ => match arguments::parse(rest, output)? {
-            Some(command) => command::run(command, context(surroundings, None, overrides)?, output),
+            Some(command) => command::run(command, context(surroundings, None, overrides, output.asker())?, output),
             None => Ok(error::OK),
         },
     }
@@ -114,6 +116,7 @@ fn context<'a>(
     surroundings: &'a OnceCell<AppContext>,
     told: Option<&Path>,
     mut overrides: Overrides,
+    asker: &Asker,
 ) -> Result<&'a AppContext, Failure> {
     let cwd = std::env::current_dir().or_else(|error| {
         told.filter(|told| told.is_absolute() && told.is_dir()).map(Path::to_path_buf).ok_or_else(|| {
@@ -132,6 +135,6 @@ fn context<'a>(
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&context, "loosen guards").is_err();
     let mut context = context.with(overrides);
     context.commands = remedy::COMMANDS;
-    context.person = person::person(ask::Asker::default(), &context);
+    context.person = person::person(asker.clone(), &context);
     Ok(surroundings.get_or_init(|| context))
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
-use crate::spinner::{Spinner, WaitingSign};
+use crate::spinner::Spinner;
 use crate::timeline::{DIM, PLAIN};
 use crate::tui::screen::Screen;
 
@@ -34,8 +34,16 @@ pub(crate) struct Output {
     lost: Option<String>,
     /// What is printed and told is collected here, and becomes one JSON object at the end.
     collected: Option<Collected>,
-    /// Shows that something goes on.
-    spinner: Option<WaitingSign>,
+    failure_form: FailureForm,
+}
+
+/// What is told of a failure beside the words on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FailureForm {
+    /// Nothing: nobody asked for JSON, or standard output has an answer already.
+    Words,
+    /// A JSON object on standard output, for the program that asked for it.
+    Json,
 }
 
 /// What a command would have printed and told.
@@ -53,15 +61,15 @@ impl Output {
 
     /// For whoever is asked: lines for the terminal, or the panels.
     pub(crate) fn with(asker: Asker) -> Output {
-        Output { silent: false, verbose: false, log: Log::default(), asker, lost: None, collected: None, spinner: None }
-    }
-
-    /// Shows on the plain terminal what works, from now on.
-    pub(crate) fn use_spinner(&mut self) -> Spinner {
-        if let Asker::Lines(spinner) = &mut self.asker {
-            *spinner = Spinner::new();
+        Output {
+            silent: false,
+            verbose: false,
+            log: Log::default(),
+            asker,
+            lost: None,
+            collected: None,
+            failure_form: FailureForm::Words,
         }
-        self.asker.spinner()
     }
 
     /// Who is asked.
@@ -100,6 +108,11 @@ impl Output {
         self.collected = Some(Collected::default());
     }
 
+    /// Tells a failure as JSON, unless something else was answered before it.
+    pub(crate) fn tell_failures_as_json(&mut self) {
+        self.failure_form = FailureForm::Json;
+    }
+
     /// Says for programs what was changed; people are told in words.
     pub(crate) fn changed(&mut self, what: Value) {
         if let Some(collected) = &mut self.collected {
@@ -109,32 +122,36 @@ impl Output {
 
     /// Ends the output of a command; its exit code.
     pub(crate) fn finish(&mut self, done: Result<u8, Failure>) -> u8 {
-        self.spinner = None;
+        self.asker.spinner().stop();
         let collected = self.collected.take();
-        let (code, error) = match done {
-            Ok(code) => (code, Value::Null),
-            Err(failure) => (self.failure(&failure), failure.to_json()),
+        let (code, failure) = match done {
+            Ok(code) => (code, None),
+            Err(failure) => (self.failure(&failure), Some(failure)),
         };
-        let Some(Collected { changed, output, messages }) = collected else { return code };
-        let output = output.trim_end();
-        let output = (!output.is_empty()).then_some(output);
-        let told = self.pretty_json(&json!({
-            "exit": code, "changed": changed, "output": output, "messages": messages, "error": error,
-        }));
+        let document = match (collected, failure) {
+            (Some(Collected { changed, output, messages }), failure) => {
+                let output = output.trim_end();
+                let output = (!output.is_empty()).then_some(output);
+                let error = failure.as_ref().map(Failure::to_json);
+                json!({"exit": code, "changed": changed, "output": output, "messages": messages, "error": error})
+            }
+            (None, Some(failure)) if self.failure_form == FailureForm::Json => failure.document(code),
+            (None, _) => return code,
+        };
+        let told = self.pretty_json(&document);
         told.map_or_else(|failure| self.failure(&failure), |_| code)
     }
 
-    /// Shows on a terminal that something goes on, once that takes long; whatever is printed next ends it.
-    pub(crate) fn busy(&mut self, what: &str) {
-        // The panels say themselves what runs.
-        let is_alone = self.collected.is_none() && self.screen().is_none();
-        let is_watched = !self.silent && is_alone && io::stderr().is_terminal();
-        self.spinner = is_watched.then(|| WaitingSign::start(what));
+    /// Shows on a terminal that something goes on, once that takes long.
+    pub(crate) fn busy(&self, what: &str) {
+        if !self.silent && self.collected.is_none() && self.screen().is_none() {
+            self.asker.spinner().start(what);
+        }
     }
 
     /// Nothing goes on any more.
-    pub(crate) fn idle(&mut self) {
-        self.spinner = None;
+    pub(crate) fn idle(&self) {
+        self.asker.spinner().stop();
     }
 
     /// Writes down in the log what was told so far.
@@ -180,7 +197,6 @@ impl Output {
 
     /// Writes styled text; the styles are dropped where nobody would see them.
     pub(crate) fn text(&mut self, text: &str) -> Result<u8, Failure> {
-        self.spinner = None;
         if let Some(collected) = &mut self.collected {
             collected.output.extend(anstream::adapter::strip_str(text));
             return Ok(OK);
@@ -189,13 +205,13 @@ impl Output {
             screen.show(text);
             return Ok(OK);
         }
+        self.failure_form = FailureForm::Words;
         let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
         written(self.asker.spinner().hidden(shown), OK)
     }
 
     /// Writes an answer byte for byte.
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
-        self.spinner = None;
         if let Some(collected) = &mut self.collected {
             collected.output.push_str(&String::from_utf8_lossy(stdout));
             collected.messages.extend((!stderr.is_empty()).then(|| String::from_utf8_lossy(stderr).into_owned()));
@@ -207,6 +223,9 @@ impl Output {
             }
             return Ok(code);
         }
+        self.failure_form = FailureForm::Words;
+        // An answer may end within a line, below which there is no room.
+        self.asker.spinner().stop();
         let mut out = io::stdout().lock();
         let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
         written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
@@ -254,7 +273,6 @@ impl Output {
     }
 
     fn say(&mut self, text: &str) {
-        self.spinner = None;
         if let Some(collected) = &mut self.collected {
             return collected.messages.push(one_line(text));
         }
@@ -270,7 +288,6 @@ impl Output {
 
     /// Tells the person something of several lines.
     pub(crate) fn explain(&mut self, text: &str) {
-        self.spinner = None;
         if let Some(collected) = &mut self.collected {
             return collected.messages.push(anstream::adapter::strip_str(text).to_string().trim_end().to_owned());
         }
@@ -283,18 +300,10 @@ impl Output {
         }
     }
 
-    /// A bar on standard error.
-    pub(crate) fn progress_bar(&self) -> Progress {
-        let target = if self.silent || self.collected.is_some() || self.screen().is_some() {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(10)
-        };
-        let bar = ProgressBar::with_draw_target(Some(0), target);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg}") {
-            bar.set_style(style);
-        }
-        Progress(bar)
+    /// Shows on a terminal how far something is that takes long.
+    pub(crate) fn progress(&self) -> Progress {
+        let is_watched = !self.silent && self.collected.is_none() && self.screen().is_none();
+        Progress { spinner: self.asker.spinner(), bar: None, is_watched }
     }
 
     /// Tells why nothing came of it; the answer is the exit code.
@@ -346,20 +355,43 @@ impl Notices for Output {
 
 /// How far something long is, on a terminal; elsewhere nothing is drawn.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Progress {
+    /// Moves while it is not known how much there is.
+    spinner: Spinner,
+    bar: Option<ProgressBar>,
+    is_watched: bool,
+}
 
 impl Progress {
     /// Shows what happens, and how many bytes of how many are done; a total of zero is unknown.
     pub(crate) fn step(&mut self, what: &str, done: u64, total: u64) {
-        self.0.set_message(what.to_owned());
-        self.0.set_length(total);
-        self.0.set_position(done);
+        if !self.is_watched {
+            return;
+        }
+        if total == 0 {
+            self.bar.take().iter().for_each(ProgressBar::finish_and_clear);
+            return self.spinner.start(what);
+        }
+        self.spinner.stop();
+        let bar = self.bar.get_or_insert_with(bytes_bar);
+        bar.set_message(what.to_owned());
+        bar.set_length(total);
+        bar.set_position(done);
     }
 
     /// Leaves the terminal as it was.
     pub(crate) fn clear(self) {
-        self.0.finish_and_clear();
+        self.spinner.stop();
+        self.bar.iter().for_each(ProgressBar::finish_and_clear);
     }
+}
+
+fn bytes_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10));
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg}") {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// A path as JSON tells it: JSON has no way to write a name that is not Unicode, so that what is wrong in it becomes `�`.

@@ -122,7 +122,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// Reads, transforms and replaces a file under an exclusive lock, so that two writers never lose an update.
 ///
 /// `change` gets the present bytes (`None` when the file is missing) and returns the new ones, or `None` to leave the
-/// file alone. The lock is a file beside it and stays there: removing it would let two writers in.
+/// file alone. The lock is a file beside it and stays there.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -179,9 +179,10 @@ pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(),
     replace(&real, bytes, &format!(".{}.tmp", random_name()), Some(mode))
 }
 
-/// Opens a file of its owner alone that is there to be locked and for nothing else; it is made if need be, and stays.
+/// Opens a file of its owner alone that is there to be locked and for nothing else; it is made if need be.
 ///
-/// For what takes longer than an [`update`], and for those who wait in a way of their own.
+/// For what takes longer than an [`update`], and for those who wait in a way of their own. Where somebody removes it who holds
+/// it, [`is_file_at`] says whether it is still the one that everybody takes.
 pub fn lock_file(path: &Path) -> Result<File, FileError> {
     let file = open_lock(path)?;
     let meta = file.metadata().map_err(|source| failed("inspect", path, source))?;
@@ -189,6 +190,13 @@ pub fn lock_file(path: &Path) -> Result<File, FileError> {
         return Ok(file);
     }
     Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
+}
+
+/// Whether a path still leads to this open file, and to no other of its name.
+pub fn is_file_at(file: &File, path: &Path) -> bool {
+    let key = |meta: Metadata| (meta.dev(), meta.ino());
+    let (open, there) = (file.metadata().ok().map(key), fs::symlink_metadata(path).ok().map(key));
+    open.is_some() && open == there
 }
 
 /// The right to replace one file, held until dropped.
@@ -203,10 +211,28 @@ impl<'a> Lock<'a> {
     pub fn acquire(path: &'a Path) -> Result<Self, FileError> {
         // A living writer needs milliseconds, a dead one has lost its lock already.
         const PATIENCE: Duration = Duration::from_secs(30);
+        const TRIES: usize = 100;
         let beside = sibling(path, ".lock")?;
-        let file = lock_file(&beside)?;
-        wait_for(&file, &beside, PATIENCE)?;
-        Ok(Self { path, _held: file })
+        for _ in 0..TRIES {
+            let file = lock_file(&beside)?;
+            wait_for(&file, &beside, PATIENCE)?;
+            // Whoever had it before may have removed it.
+            if is_file_at(&file, &beside) {
+                return Ok(Self { path, _held: file });
+            }
+        }
+        Err(FileError::Changed { path: beside })
+    }
+
+    /// Removes the file, and the lock with it.
+    pub(crate) fn remove(self) -> Result<(), FileError> {
+        for path in [self.path.to_owned(), sibling(self.path, ".lock")?] {
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &path, source)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Under the lock there is one writer, hence one temporary name: what a killed writer left is cleared away here.

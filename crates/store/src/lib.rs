@@ -46,7 +46,7 @@ pub mod raw {
 
 pub use claim::{Claim, Claims, Turn};
 pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree, tree};
-pub use file::{FileError, lock_file, read_bounded, replace_through_links, rewrite, update, write_atomic};
+pub use file::{FileError, is_file_at, lock_file, read_bounded, replace_through_links, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use plain_path::plain_path;

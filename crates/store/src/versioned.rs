@@ -93,6 +93,20 @@ pub fn update<T>(
     write(&lock, load(path, supported, max_bytes), change)
 }
 
+/// Removes a versioned document that says nothing any more, with the lock beside it.
+pub fn remove_if(
+    path: &Path,
+    supported: u32,
+    max_bytes: u64,
+    says_nothing: impl FnOnce(&Value) -> bool,
+) -> Result<(), UpdateError> {
+    let lock = Lock::acquire(path)?;
+    match load(path, supported, max_bytes) {
+        Loaded::Current(document) if says_nothing(&document) => Ok(lock.remove()?),
+        _ => Ok(()),
+    }
+}
+
 /// The same for what is only remembered and can be found out again: a broken document is begun anew.
 pub fn renew<T>(
     path: &Path,

@@ -63,6 +63,7 @@ pub(super) enum Fetched {
 /// Fetches a file.
 pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progress<'_>) -> Result<Fetched, AppError> {
     let mut url = wanted.url.to_owned();
+    progress(&format!("fetching {}", shown(&url)), 0, 0);
     for _ in 0..=MOST_REDIRECTS {
         check_address(&url).map_err(|why| {
             if url == wanted.url {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ollm_protocol::Code;
-use ollm_store::versioned::{self, Loaded};
+use ollm_store::versioned::{self, Loaded, UpdateError};
 use serde_json::{Value, json};
 
 use crate::app_context::AppContext;
@@ -32,7 +32,8 @@ pub fn set_pin(name: &str, pin: Option<&str>, context: &AppContext) -> Result<bo
     if pin.is_none() && !file.exists() {
         return Ok(false);
     }
-    let changed = versioned::update(&file, VERSION, LARGEST_FILE, |document| {
+    let unkept = |error: UpdateError| AppError::new(Code::NotWritten, format!("the pin was not kept: {error}"));
+    let was_there = versioned::update(&file, VERSION, LARGEST_FILE, |document| {
         let mut pins = document.as_ref().map(read).unwrap_or_default();
         let before = match pin {
             Some(pin) => pins.insert(name.to_owned(), pin.to_owned()),
@@ -41,7 +42,11 @@ pub fn set_pin(name: &str, pin: Option<&str>, context: &AppContext) -> Result<bo
         let changed = before.as_deref() != pin;
         Ok((changed.then(|| json!({"version": VERSION, "pins": pins})), before.is_some()))
     });
-    changed.map_err(|error| AppError::new(Code::NotWritten, format!("the pin was not kept: {error}")))
+    let was_there = was_there.map_err(unkept)?;
+    if pin.is_none() {
+        versioned::remove_if(&file, VERSION, LARGEST_FILE, |document| read(document).is_empty()).map_err(unkept)?;
+    }
+    Ok(was_there)
 }
 
 fn read(document: &Value) -> BTreeMap<String, String> {

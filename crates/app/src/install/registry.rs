@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use ollm_catalog::DownloadSettings;
+use ollm_catalog::{Dependency, DownloadSettings};
 use ollm_package::{Index, IndexEntry, rank};
 use ollm_protocol::{Code, Remedy, did_you_mean};
 use ollm_store::versioned::{self, Loaded};
@@ -173,6 +173,15 @@ impl Registry {
         let message = format!("`{name}` came from index {held}, which is not asked any more or no longer has it");
         Err(AppError::new(Code::UnknownExtension, message)
             .hint("remove it and install it again to have it from another index"))
+    }
+
+    /// The highest version of what is needed that will do, if this index is the one that its name leads to.
+    pub(super) fn accepted(&self, needed: &Dependency, index: &str) -> Option<Version> {
+        let (address, first) = self.readable().find(|(_, index)| !index.versions(&needed.name).is_empty())?;
+        let versions = first.versions(&needed.name).into_iter();
+        let fitting = versions.filter(|entry| needed.accepts(&entry.version.to_string()));
+        let best = fitting.max_by(|one, other| one.order().cmp(&other.order()))?;
+        (shown(address) == index).then(|| best.version.clone())
     }
 
     fn unknown(&self, name: &str, context: &AppContext) -> AppError {

@@ -10,11 +10,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::INSTALL_RECORD;
+use ollm_catalog::{Foreign, INSTALL_RECORD};
 use ollm_package::Package;
 use ollm_protocol::Code;
 use ollm_store::raw::sync_folder;
-use ollm_store::{lock_file, read_bounded, write_atomic};
+use ollm_store::{is_file_at, lock_file, read_bounded, write_atomic};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ pub(super) type Step = fn(&'static str) -> io::Result<()>;
 pub(super) struct InstallRoot {
     folder: PathBuf,
     step: Step,
-    _lock: File,
+    lock: PathBuf,
+    _held: File,
 }
 
 /// An exchange that is under way: which folder will be in place when it is done.
@@ -52,20 +53,13 @@ impl InstallRoot {
     }
 
     pub(super) fn open_at(folder: &Path, state: &Path, step: Step) -> Result<InstallRoot, AppError> {
-        let path = state.join("install.lock");
-        let unlocked = |error: &dyn std::fmt::Display| AppError::unwritten(folder, error);
-        DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(|error| unlocked(&error))?;
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| unlocked(&error))?;
-        let lock = lock_file(&path).map_err(|error| unlocked(&error))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let message = "another process installs or removes extensions right now";
-                return Err(AppError::new(Code::Busy, message).hint("try again when it is done"));
-            }
-            Err(TryLockError::Error(error)) => return Err(unlocked(&error)),
-        }
-        let root = InstallRoot { folder: folder.to_owned(), step, _lock: lock };
+        let lock = state.join("install.lock");
+        let unmade = |error: io::Error| AppError::unwritten(folder, &error);
+        let make = |folder: &Path| DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unmade);
+        make(state)?;
+        let held = take_lock(&lock, folder)?;
+        make(folder)?;
+        let root = InstallRoot { folder: folder.to_owned(), step, lock, _held: held };
         root.recover().map_err(|error| AppError::unwritten(folder, &error))?;
         Ok(root)
     }
@@ -104,7 +98,7 @@ impl InstallRoot {
     }
 
     /// Puts the record, and the manifest where the package has none of ours, to what was written aside.
-    pub(super) fn complete(&self, record: &InstallRecord, manifest: Option<&Value>) -> io::Result<()> {
+    pub(super) fn complete(&self, record: &InstallRecord, foreign: Option<&Foreign>) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             (self.step)("complete the package")?;
             // Whatever the process leaves open to others: what others can write does not run.
@@ -113,8 +107,8 @@ impl InstallRoot {
             file.write_all(bytes)?;
             file.sync_all()
         };
-        if let Some(manifest) = manifest {
-            write("manifest.json", format!("{manifest:#}\n").as_bytes())?;
+        if let Some(foreign) = foreign {
+            write("manifest.json", &foreign.to_bytes())?;
         }
         write(INSTALL_RECORD, &record.to_bytes())?;
         sync(&self.staged())
@@ -230,6 +224,30 @@ impl InstallRoot {
     fn oldest(&self) -> PathBuf {
         self.folder.join(ASIDE).join("oldest")
     }
+}
+
+/// What was made to install something, and is empty now, goes.
+impl Drop for InstallRoot {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+        let _ = fs::remove_file(&self.lock);
+    }
+}
+
+/// The right to change a folder, which whoever has it takes away with its file.
+fn take_lock(path: &Path, folder: &Path) -> Result<File, AppError> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        let lock = lock_file(path).map_err(|error| AppError::unwritten(folder, &error))?;
+        match lock.try_lock() {
+            Ok(()) if is_file_at(&lock, path) => return Ok(lock),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => return Err(AppError::unwritten(folder, &error)),
+        }
+    }
+    let message = "another process installs or removes extensions right now";
+    Err(AppError::new(Code::Busy, message).hint("try again when it is done"))
 }
 
 /// The folder of the user's extensions.

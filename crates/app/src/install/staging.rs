@@ -50,7 +50,7 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
         record.form = Some(foreign.form.to_owned());
         record.left.extend(foreign.left.iter().cloned());
     }
-    root.complete(&record, foreign.as_ref().map(|foreign| &foreign.manifest)).map_err(unwritten)?;
+    root.complete(&record, foreign.as_ref()).map_err(unwritten)?;
     let (extension, problems) = validate_extension(&staged, &app.rules);
     check_valid(&problems, &staged)?;
     let warnings = problems.iter().filter(|problem| problem.severity > Severity::Error);

@@ -185,12 +185,15 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
 /// Takes everything out of the user's file that is set for an extension; says whether there was anything.
 pub fn forget_extension(places: &Places, name: &str) -> Result<bool, EditError> {
     let (file, top) = target(places, Layer::User)?;
-    if !file.exists() {
+    let without = |old: &str| spliced(&file, old, &["extensions", "settings", name], None);
+    let is_there = |old: String| without(&old).map_or(true, |new| new != old);
+    // Where there is nothing to change, no lock is left beside it.
+    if !file.exists() || std::fs::read_to_string(&file).is_ok_and(|old| !is_there(old)) {
         return Ok(false);
     }
     let mut changed = false;
     update(&file, &top, |old| {
-        let new = spliced(&file, &old, &["extensions", "settings", name], None)?;
+        let new = without(&old)?;
         check(&file, &old, &new, "extensions.settings")?;
         changed = new != old;
         Ok(changed.then_some(new))

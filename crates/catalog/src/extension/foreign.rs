@@ -103,6 +103,19 @@ pub struct Foreign {
     pub left: Vec<String>,
 }
 
+impl Foreign {
+    /// The manifest as a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        format!("{:#}\n", self.manifest).into_bytes()
+    }
+}
+
+/// Whether a folder is an extension of ours, or a package of another agent that is known.
+pub fn is_package(root: &Path) -> bool {
+    let others = FORMS.iter().flat_map(|form| form.manifests).copied();
+    std::iter::once(MANIFEST).chain(others).any(|file| root.join(file).is_file())
+}
+
 /// Whether a file makes a folder a package that can be installed: a manifest of ours, or one of another agent's.
 pub fn is_package_manifest(path: &str) -> bool {
     path == MANIFEST || FORMS.iter().any(|form| form.manifests.contains(&path))

@@ -193,7 +193,7 @@ impl Dependency {
     }
 
     /// Whether a version will do.
-    pub(super) fn accepts(&self, version: &str) -> bool {
+    pub fn accepts(&self, version: &str) -> bool {
         match (range(&self.range), Version::parse(version)) {
             (Ok(range), Ok(version)) => range.matches(&version),
             _ => false,

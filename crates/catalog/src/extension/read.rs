@@ -10,6 +10,7 @@ use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
 use super::find::{Candidate, MANIFEST};
+use super::foreign::foreign_manifest;
 use super::manifest::{self, Manifest};
 use super::{Extension, State, permission, setting};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
@@ -27,7 +28,8 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate::new(root.to_owned(), Layer::User);
-    let extension = read(&candidate, rules, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
+    let own = read(&candidate, rules, None, SystemTime::UNIX_EPOCH);
+    let extension = own.or_else(|| read_foreign(&candidate, rules)).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
         let remedy = Some(Remedy::NewExtension);
         failed(&candidate, Problem { remedy, ..whole_file(Code::UnreadableFile, Severity::Error, root, message) })
@@ -91,6 +93,26 @@ pub(super) fn read(
     };
     let extension = understand(candidate, &document, &node, rules);
     Some(Extension { digest, fingerprint, quiet, ..extension })
+}
+
+/// A package of another agent, as it would be read once it is installed.
+fn read_foreign(candidate: &Candidate, rules: &Rules) -> Option<Extension> {
+    let broken = |why| failed(candidate, whole_file(Code::UnreadableFile, Severity::Error, &candidate.root, why));
+    let foreign = match foreign_manifest(&candidate.root) {
+        Ok(found) => found?,
+        Err(why) => return Some(broken(why)),
+    };
+    let path = candidate.root.join(MANIFEST);
+    let (document, node) = match file::open(&path, Syntax::Json, foreign.to_bytes()) {
+        Ok(opened) => opened,
+        Err(problem) => return Some(failed(candidate, *problem)),
+    };
+    let mut extension = Extension { form: Some(foreign.form), ..understand(candidate, &document, &node, rules) };
+    extension.problems.extend(foreign.left.iter().map(|left| {
+        let message = format!("a part of this {} is not loaded: {left}", foreign.form);
+        whole_file(Code::Ignored, Severity::Warning, &candidate.root, message)
+    }));
+    Some(extension)
 }
 
 /// The extension as it is in a copy of its folder, if that can be understood.
@@ -211,6 +233,7 @@ pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>
         held: None,
         fault: None,
         misfit: None,
+        form: None,
         problems,
     }
 }

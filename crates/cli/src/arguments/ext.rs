@@ -19,7 +19,7 @@ pub(crate) enum ExtCommand {
     /// Show everything about one extension: what it brings, what it wants, what is set
     #[command(visible_alias = "show")]
     Info {
-        /// The extension's name
+        /// The extension's name, or the folder of one that is not installed; also a package of another agent
         name: String,
         /// Print a JSON object
         #[arg(long)]

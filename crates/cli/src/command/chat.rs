@@ -28,7 +28,7 @@ pub(crate) use recap::{last_words, pick_session};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let mut front = LineFront::new(context, &cancel, output.use_spinner());
+    let mut front = LineFront::new(context, &cancel, output.asker().spinner());
     let code = converse(arguments.options(SessionKind::Chat)?, context, &cancel, &mut front, output);
     // A person who leaves is done; a signal that ended us says so to whoever sent it.
     if cancel.is_final() && code.is_ok() { Ok(front.stop_code()) } else { code }

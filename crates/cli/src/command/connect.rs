@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
 use crate::error::{FINDING, Failure, OK};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::table::table;
 
 pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -28,8 +28,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
         return capabilities(agent, arguments.json, output);
     }
     if arguments.json {
-        output.pretty_json(&entry(&connect::status(agent, context)))?;
-        return Ok(OK);
+        output.collect();
     }
     refuse_agents(context, "connect agents")?;
     let scope = scope(arguments.project);
@@ -48,6 +47,7 @@ pub(super) fn connect(arguments: &ConnectArguments, context: &AppContext, output
     let changes = plan.changes();
     if changes {
         carry_out(&plan, context, output)?;
+        tell_changed(&plan, "file", output);
     }
     let now = connect::status(agent, context);
     let (title, by) = (agent.title, place.display());
@@ -119,6 +119,7 @@ pub(super) fn disconnect(
                 output.text(&plan.difference())?;
             } else if plan.changes() {
                 carry_out(&plan, context, output)?;
+                tell_changed(&plan, "removedFrom", output);
                 let whose = if *scope == Scope::Project { " in this project" } else { "" };
                 output.line(&format!("{} does not ask ollm any more{whose}", agent.title))?;
             } else if !arguments.all {
@@ -150,6 +151,7 @@ pub(super) fn import(arguments: &ImportArguments, context: &AppContext, output: 
     }
     context.need_home()?;
     if plan.carry_out()? {
+        output.changed(json!({"agent": agent.name, "file": shown(&plan.to), "hooks": count}));
         let (hooks, are) = if count == 1 { ("hook", "is") } else { ("hooks", "are") };
         output.line(&format!("{count} {hooks} of {from} {are} in {}", plan.to.display()))?;
     } else {
@@ -168,6 +170,13 @@ fn carry_out(plan: &Plan<'_>, context: &AppContext, output: &mut Output) -> Resu
         output.tell(&format!("what was there before is kept in {}", copy.display()));
     }
     Ok(())
+}
+
+/// Tells programs which files changed; `what` says whether we were written into them, or taken out of them.
+fn tell_changed(plan: &Plan<'_>, what: &str, output: &mut Output) {
+    for file in plan.files.iter().filter(|file| file.changes()) {
+        output.changed(json!({"agent": plan.agent.name, what: shown(&file.path)}));
+    }
 }
 
 /// An agent whose commands are rewritten for a box that is not there could run none.

@@ -32,6 +32,9 @@ fn install(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "change what a repository runs")?;
     let place = Place::find(context)?;
     let changed = place.install(own_program(context)?)?;
+    if changed {
+        output.changed(json!({"file": shown(&place.file)}));
+    }
     let (file, verb) = (place.file.display(), if changed { "go" } else { "go already" });
     output.line(&format!("commits of this repository {verb} through your hooks, by {file}"))?;
     if place.entry(context)? != Entry::Works {
@@ -47,7 +50,11 @@ fn uninstall(context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "change what a repository runs")?;
     let place = Place::find(context)?;
     let file = place.file.display();
-    output.line(&if place.uninstall()? {
+    let changed = place.uninstall()?;
+    if changed {
+        output.changed(json!({"removedFrom": shown(&place.file)}));
+    }
+    output.line(&if changed {
         format!("commits of this repository go through your hooks no longer; the line is out of {file}")
     } else {
         format!("there is no line of ours in {file}")

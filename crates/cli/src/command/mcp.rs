@@ -6,7 +6,8 @@ use ollm_app::AppContext;
 use ollm_app::approving::Uncovered;
 use ollm_app::servers::{DeclaredServer, Live, Servers};
 use ollm_mcp::CallError;
-use serde_json::{Map, Value, json};
+use ollm_store::one_line;
+use serde_json::{Map, Value};
 
 use crate::arguments::mcp::McpCommand;
 use crate::error::{Failure, Kind, OK};
@@ -85,30 +86,20 @@ fn with_live<T>(
     work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let stop = Stop::listen_beside(output.asker());
+    output.busy(&match chosen {
+        [one] => format!("waiting for {}", one_line(&one.spec.label())),
+        several => format!("waiting for {} servers", several.len()),
+    });
     let live = Live::new(servers, chosen, stop.cancel(), output)?;
     let done = work(&live, output);
     live.close(output);
+    output.idle();
     stop.failure().map_or(done, Err)
 }
 
 /// The exit code of a look at all servers: files that cannot be understood are no success.
 fn code(servers: &Servers<'_>) -> u8 {
     if servers.unloaded().is_some() { Kind::Configuration as u8 } else { OK }
-}
-
-/// What comes of a question to one server, for programs too: those that read JSON find there why nothing did.
-fn report(server: &str, as_json: bool, outcome: Result<u8, Failure>, output: &mut Output) -> Result<u8, Failure> {
-    if let Err(failure) = &outcome
-        && as_json
-        && failure.kind != Kind::Usage
-    {
-        output.pretty_json(&unanswered_json(server, &failure.message))?;
-    }
-    outcome
-}
-
-fn unanswered_json(server: &str, why: &str) -> Value {
-    json!({"server": server, "error": why})
 }
 
 /// A server that gave no answer.

@@ -79,7 +79,7 @@ impl Asking<'_> {
     }
 
     fn pull(&self, name: &str, output: &mut Output) -> Result<u8, Failure> {
-        let mut bar = output.progress_bar();
+        let mut bar = output.progress();
         let mut last = String::new();
         let pulled = self.library.pull(name, self.context, self.stop.cancel(), &mut |progress: &PullProgress| {
             let PullProgress { status, total, completed, .. } = progress;

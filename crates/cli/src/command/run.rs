@@ -56,6 +56,9 @@ fn work(
     if style == Style::Lines {
         tell_executions(&app.engine.bus);
     }
+    if style == Style::Text {
+        output.busy("model");
+    }
     let approve = Box::new(CallApprover::new(output.asker().clone(), stop.cancel()));
     let shared = Shared::new(output);
     let mut ports = PromptPorts::default();
@@ -183,7 +186,7 @@ fn task(arguments: &TaskArguments, output: &mut Output) -> Result<(String, Optio
     match (&arguments.prompt, piped) {
         (Some(prompt), piped) if !prompt.trim().is_empty() => Ok((prompt.clone(), piped)),
         (_, Some(piped)) => Ok((piped, None)),
-        _ => Err(Failure::usage("there is nothing to do: write `ollm run PROMPT`, or pipe something in")),
+        _ => Err(Failure::usage("there is nothing to do").hint("write `ollm run PROMPT`, or pipe something in")),
     }
 }
 

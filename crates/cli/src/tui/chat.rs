@@ -24,6 +24,7 @@ use crate::command::chat::complete::{Completion, complete};
 use crate::command::chat::converse;
 use crate::command::chat::front::ChatStatus;
 use crate::error::{Failure, OK};
+use crate::spinner::PICTURES;
 
 pub(crate) mod front;
 mod input;
@@ -42,9 +43,6 @@ const MOST_INPUT_ROWS: u16 = 6;
 const MOST_CANDIDATES: usize = 8;
 /// So many inputs may wait for their turn.
 const MOST_QUEUED: usize = 16;
-/// Pictures of something that moves.
-pub(crate) const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
-
 const KEYS: &[KeyHelp] = &[
     KeyHelp { keys: "Enter", help: "send" },
     KeyHelp { keys: "Alt+Enter, Ctrl+J", help: "a new line" },
@@ -224,7 +222,7 @@ impl ChatPanel {
             };
             return Line::styled(fitted(&text, width), theme.faint);
         };
-        let picture = SPINNER.get(self.spin % SPINNER.len()).copied().unwrap_or_default();
+        let picture = PICTURES.get(self.spin % PICTURES.len()).copied().unwrap_or_default();
         let what = match (&self.hook, &self.tool) {
             (Some(hook), _) => format!("hook {hook}"),
             (None, Some(tool)) => match tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {

@@ -61,7 +61,7 @@ const FREE: &[&str] = &[
 ];
 
 /// Every command in the reference that has none below it.
-fn commands() -> Vec<String> {
+pub(crate) fn commands() -> Vec<String> {
     let reference = fs::read_to_string(root().join("docs/cli.md")).unwrap();
     let headings = reference.lines().filter_map(|line| line.strip_prefix("## `ollm ")?.strip_suffix('`'));
     let all: Vec<String> = headings.map(str::to_owned).collect();

@@ -65,7 +65,8 @@ fn reference() -> String {
     let mut text = String::from(
         "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n\n\
          With `--json`, a command that changes something prints one object: `exit` (its exit code), `changed` (what, and in which file),\n\
-         `output` and `messages` (what people read), and `error` (`code`, `message`, `hints`; null if there is none).\n",
+         `output` and `messages` (what people read), and `error` (`code`, `message`, `hints`; null if there is none). Where any other\n\
+         command fails, it prints `exit` and `error` in place of its answer.\n",
     );
     describe(&Lab::new(), &[], &mut text);
     text

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::lab::{Lab, Ran, finish};
+use crate::screens;
 
 /// A repository whose user has a hook that keeps what it sees and refuses messages with `wip`.
 fn lab() -> Lab {
@@ -45,6 +46,17 @@ fn seen(lab: &Lab) -> Value {
 
 fn script(lab: &Lab) -> PathBuf {
     lab.project.join(".git/hooks/commit-msg")
+}
+
+#[test]
+fn what_git_hook_run_says_of_a_refused_commit() {
+    let lab = lab();
+    lab.write("project/message", "wip");
+    insta::assert_snapshot!(screens::shown(
+        &lab,
+        &["git-hook", "run", "message"],
+        &lab.run(&["git-hook", "run", "message"])
+    ));
 }
 
 #[test]

@@ -94,6 +94,76 @@ fn what_a_command_tells_becomes_one_object() {
 }
 
 #[test]
+fn the_files_of_others_that_were_changed_are_named() {
+    let lab = Lab::new();
+    let settings = lab.home.join(".claude/settings.json");
+    let entry = json!([{"agent": "claude", "file": settings}]);
+    assert_eq!(told(&lab, &["connect", "claude"]).1["changed"], entry);
+    assert_eq!(told(&lab, &["connect", "claude"]).1["changed"], json!([]), "it is there already");
+    let gone = json!([{"agent": "claude", "removedFrom": settings}]);
+    assert_eq!(told(&lab, &["disconnect", "claude"]).1["changed"], gone);
+    lab.write(
+        "home/.claude/settings.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#,
+    );
+    let taken = told(&lab, &["import", "claude"]).1;
+    assert_eq!(
+        (&taken["changed"][0]["agent"], &taken["changed"][0]["hooks"]),
+        (&json!("claude"), &json!(1)),
+        "{taken}"
+    );
+    assert!(fs::exists(taken["changed"][0]["file"].as_str().unwrap()).unwrap(), "{taken}");
+    assert!(lab.program("git").args(["init", "-q"]).status().unwrap().success());
+    let hook = lab.project.join(".git/hooks/commit-msg");
+    assert_eq!(told(&lab, &["git-hook", "install"]).1["changed"], json!([{"file": hook}]));
+    assert_eq!(told(&lab, &["git-hook", "uninstall"]).1["changed"], json!([{"removedFrom": hook}]));
+}
+
+#[test]
+fn with_json_a_failure_is_one_document_whatever_command_fails() {
+    let lab = Lab::new();
+    for (arguments, code, id) in [
+        (&["hook", "show", "nothing"][..], 64, "U002"),
+        (&["hook", "plan", "no_event"], 3, "C006"),
+        (&["ext", "info", "nothing"], 64, "U004"),
+        (&["session", "show", "nothing"], 64, "U007"),
+        (&["trace", "show", "nothing"], 64, "U008"),
+        (&["mcp", "call", "nothing", "x"], 64, "U003"),
+    ] {
+        let ran = lab.run(&[arguments, &["--json"]].concat());
+        let answer = ran.answer();
+        assert_eq!((ran.code, &answer["exit"]), (code, &json!(code)), "{arguments:?} {ran:?}");
+        assert_eq!(answer["error"]["code"], id, "{arguments:?} {ran:?}");
+        assert!(answer["error"]["hints"].is_array(), "{arguments:?} {ran:?}");
+    }
+}
+
+#[test]
+fn with_json_a_wrong_option_is_told_as_json_by_every_command() {
+    let lab = Lab::new();
+    for command in crate::agents_refused::commands() {
+        // This one answers the agent that asks, in its own form.
+        if command == "hook run" {
+            continue;
+        }
+        let words: Vec<&str> = command.split(' ').chain(["--json", "--no-such-option"]).collect();
+        let ran = lab.run(&words);
+        assert_eq!((ran.code, &ran.answer()["error"]["code"]), (64, &json!("U001")), "{command}: {ran:?}");
+    }
+}
+
+#[test]
+fn where_to_look_for_help_is_said_only_where_nothing_better_is_known() {
+    let lab = Lab::new();
+    let general = "`ollm --help` shows what there is";
+    let better = lab.run(&["config", "set", "hooks.timeout"]);
+    assert!(!better.stderr.contains(general), "{better:?}");
+    assert!(better.stderr.contains("hint: write `ollm config set hooks.timeout VALUE`"), "{better:?}");
+    let none = lab.run(&["config", "get", "hooks.timeout", "--set", "hooks.timeout"]);
+    assert!(none.stderr.contains(general), "{none:?}");
+}
+
+#[test]
 fn a_failure_is_told_with_its_code_on_both_streams() {
     let lab = Lab::new();
     let ran = lab.run(&["hook", "remove", "nothing", "--yes", "--json"]);

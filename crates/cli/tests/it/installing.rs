@@ -14,6 +14,7 @@ mod packages;
 mod repositories;
 mod server;
 mod sources;
+mod steps;
 mod updates;
 
 /// A hook that says its version.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{RemoteServer, mcp_server};
 
+use crate::lab::pty::LARGE;
 use crate::lab::{Lab, Ran};
 
 mod adding;
@@ -506,4 +507,14 @@ fn logs_show_what_a_server_said_last() {
     let ran = lab.run(&["mcp", "logs", "s"]);
     assert!(ran.stdout.contains("hello") && !ran.stdout.contains('\u{1b}'), "{ran:?}");
     assert!(lab.run(&["mcp", "logs", "s", "--json"]).answer()["lines"].to_string().contains("hello"));
+}
+
+#[test]
+fn a_person_who_waits_for_a_server_sees_for_whom() {
+    let lab = lab_with(&server(&[]));
+    let mut person = lab.pty(LARGE, &["mcp", "call", "s", "slow", "ms=1500"]);
+    person.sees("waiting for server `s`");
+    person.sees_no_more("waiting for server `s`");
+    let ran = person.ends();
+    assert_eq!(ran.code, 0, "{ran:?}");
 }

@@ -9,6 +9,7 @@ use testkit::{ModelReply, ModelReplyEnd, ModelServer};
 
 use crate::agent::{lab, text};
 use crate::lab::{Lab, finish};
+use crate::screens;
 
 /// An Ollama with two models, of which only the second can call tools.
 fn ollama() -> ModelServer {
@@ -61,7 +62,7 @@ fn a_model_is_fetched_or_it_is_told_why_not() {
     let lab = with(&ollama());
     let ran = lab.run(&["model", "pull", "qwen3:4b"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.contains("`qwen3:4b` is here"), "{ran:?}");
+    insta::assert_snapshot!(screens::shown(&lab, &["model", "pull", "qwen3:4b"], &ran));
     let ran = lab.run(&["model", "pull", "gone"]);
     assert_eq!(ran.code, 5, "{ran:?}");
     assert!(ran.stderr.contains("`gone` was not fetched") && ran.stderr.contains("file does not exist"), "{ran:?}");

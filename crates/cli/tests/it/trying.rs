@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::lab::{Lab, shell_event, start};
+use crate::screens;
 
 const PURPOSES: [&str; 3] = ["validation", "logging", "context"];
 
@@ -153,10 +154,11 @@ fn a_hook_by_intent_in_rust_does_what_it_says() {
 #[test]
 fn a_hook_by_intent_is_shown_with_what_to_do_next() {
     let lab = Lab::new();
-    let made = lab.run(&["hook", "new", "no-env", "--deny-files", "*.env", "--in", "sh"]);
+    let words = ["hook", "new", "no-env", "--deny-files", "*.env", "--in", "sh"];
+    let made = lab.run(&words);
     let script = fs::read_to_string(lab.home.join(".ollm/hooks/no-env.sh")).unwrap();
     let declared = fs::read_to_string(lab.home.join(".ollm/hooks/no-env.json")).unwrap();
-    insta::assert_snapshot!(format!("{}{declared}{script}", lab.screen(&made)));
+    insta::assert_snapshot!(format!("{}{declared}{script}", screens::shown(&lab, &words, &made)));
     let wrong = lab.run(&["hook", "new", "braces", "--deny-files", "*.{env,pem}"]);
     assert_eq!((wrong.code, wrong.stderr.contains("give the option once for each pattern")), (64, true), "{wrong:?}");
     let both = lab.run(&["hook", "new", "both", "--log", "--deny-files", "*.env"]);

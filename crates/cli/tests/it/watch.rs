@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bundled::approve;
 use crate::lab::{Lab, OLLM, Ran, eventually, finish, start};
+use crate::screens;
 
 mod chat;
 mod faults;
@@ -416,5 +417,5 @@ fn people_read_a_line_for_each_change() {
     assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
     errors.read_to_string(&mut line).unwrap();
     let code = child.wait().unwrap().code().unwrap();
-    insta::assert_snapshot!(lab.screen(&Ran { stdout: shown, stderr: line, code }));
+    insta::assert_snapshot!(screens::shown(&lab, &["watch"], &Ran { stdout: shown, stderr: line, code }));
 }

@@ -25,7 +25,9 @@ pub(super) fn set(
         }
         return key::set(value, &load(context).0, context, output);
     }
-    let value = value.ok_or_else(|| Failure::usage(format!("which value? `ollm config set {key} VALUE`")))?;
+    let value = value.ok_or_else(|| {
+        Failure::usage(format!("a value for `{key}` is missing")).hint(format!("write `ollm config set {key} VALUE`"))
+    })?;
     // What an extension declares, it also checks, and its secrets do not belong into this file.
     if layer == Layer::User
         && let Some(done) = ext::set::through_config(key, Some(value), context, output)

@@ -33,11 +33,15 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     }
     let there: Vec<String> =
         files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, context)).collect();
-    if code == OK {
-        let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
-        output
-            .tell(&format!("nothing is wrong with the configuration ({checked}); `ollm hook validate` looks at hooks"));
-    }
+    let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
+    let found = match problems.len() {
+        0 => "nothing is wrong".to_owned(),
+        1 => "1 thing is wrong".to_owned(),
+        count => format!("{count} things are wrong"),
+    };
+    output.tell(&format!(
+        "{found} with the configuration ({checked}); `ollm hook validate` checks hook files, `ollm doctor` everything"
+    ));
     Ok(code)
 }
 

@@ -3,7 +3,7 @@
 use ollm_app::extension_review::brings;
 use ollm_app::install::{installed_as, pins};
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, Problem, SettingValue, State};
+use ollm_catalog::{Extension, Problem, SettingValue, State, is_package, validate_extension};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
@@ -17,16 +17,18 @@ use crate::table;
 pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
     app.problems_around_extensions(context).for_each(|problem| output.tell(&problem.to_string()));
-    let extension = named(name, &app)?;
+    let folder = folder(name, context, &app);
+    let extension = match &folder {
+        Some((extension, _)) => extension,
+        None => loaded(name, context, &app)?,
+    };
+    let problems = folder.as_ref().map_or_else(|| problems_of(extension, &app), |(_, problems)| problems.clone());
     let state = approved(extension, &app);
-    let (_, of_skills) = extension.skills();
-    let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root));
-    let problems: Vec<&Problem> = own.chain(&of_skills).collect();
     if as_json {
         return output.pretty_json(&details(extension, &state, &problems, context));
     }
     output.text(&escape_for_people(&text(extension, &state, context)))?;
-    for problem in problems {
+    for problem in &problems {
         output.explain(&problem::render(problem));
     }
     if extension.is_broken() {
@@ -35,7 +37,32 @@ pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut 
     Ok(OK)
 }
 
-fn details(extension: &Extension, state: &Approved, problems: &[&Problem], context: &AppContext) -> Value {
+/// The extension that is loaded, by its name or its folder.
+fn loaded<'a>(target: &str, context: &AppContext, app: &'a App) -> Result<&'a Extension, Failure> {
+    let root = context.cwd.join(target).canonicalize().ok();
+    let by_folder = app.extensions.iter().find(|one| root.as_ref() == Some(&one.root));
+    app.extensions.get(target).or(by_folder).map_or_else(|| named(target, app), Ok)
+}
+
+fn problems_of(extension: &Extension, app: &App) -> Vec<Problem> {
+    let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root)).cloned();
+    own.chain(extension.skills().1).collect()
+}
+
+/// The extension in a folder that nothing is loaded from: one to be installed, also a package of another agent.
+fn folder(target: &str, context: &AppContext, app: &App) -> Option<(Extension, Vec<Problem>)> {
+    let path = context.cwd.join(target).canonicalize().ok().filter(|path| is_package(path))?;
+    if app.extensions.iter().any(|one| one.name == target || one.root == path) {
+        return None;
+    }
+    let (mut extension, problems) = validate_extension(&path, &app.rules);
+    if extension.state == State::On {
+        extension.state = State::Off("it is not installed".to_owned());
+    }
+    Some((extension, problems))
+}
+
+fn details(extension: &Extension, state: &Approved, problems: &[Problem], context: &AppContext) -> Value {
     let manifest = &extension.manifest;
     let mut value = list::entry(extension, state);
     let dependencies: Value = manifest.dependencies.iter().map(|one| (one.name.clone(), json!(one.range))).collect();
@@ -65,7 +92,8 @@ fn details(extension: &Extension, state: &Approved, problems: &[&Problem], conte
             "name": one.name, "description": one.description, "placeholders": one.placeholders(),
         })).collect::<Vec<_>>(),
         "settingDetails": extension.values.iter().map(|one| setting(one, context)).collect::<Vec<_>>(),
-        "problems": problems.iter().map(|problem| problem_entry(problem)).collect::<Vec<_>>(),
+        "form": extension.form,
+        "problems": problems.iter().map(problem_entry).collect::<Vec<_>>(),
         "installed": installed_as(&extension.name, context).filter(|one| one.folder == extension.root).map(|one| json!({
             "source": one.record.source.to_string(),
             "index": one.record.index,
@@ -104,6 +132,7 @@ pub(super) fn text(extension: &Extension, state: &Approved, context: &AppContext
         State::Off(why) | State::Failed(why) => why.clone(),
     };
     let mut rows = brings(extension);
+    rows.extend(extension.form.map(|form| ("form", format!("a {form}"))));
     rows.extend(installation(extension, context));
     rows.push(("state", standing));
     rows.push(("trust", state.trust.to_owned()));

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ollm_app::approving::{Together, Uncovered};
 use ollm_app::extension_review::{additions, brings, title};
-use ollm_app::install::{Downgrade, Order, PackageSource, Placed, Prepared, Reach, Staged, prepare};
+use ollm_app::install::{
+    Downgrade, Order, PackageSource, Placed, Prepared, Reach, Staged, missing_extensions, prepare,
+};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
 use ollm_protocol::Code;
@@ -40,8 +42,8 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
         updates: None,
         downgrade: if names_version { Downgrade::Accepted } else { Downgrade::Refused },
     };
-    let app = App::load_as_is(context)?;
-    let entry = match fetch(&order, &app, output)? {
+    let (app, prepared) = fetch_with_needs(&order, *acceptance, &[], context, output)?;
+    let entry = match prepared {
         Prepared::Current(installed) => {
             output.tell(&format!("`{}` {} is installed already", installed.name, installed.version));
             json!({"name": installed.name, "version": installed.version, "changed": false})
@@ -52,9 +54,71 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
     Ok(OK)
 }
 
-/// Gets a package, with a bar while that takes long.
-pub(super) fn fetch(order: &Order, app: &App, output: &mut Output) -> Result<Prepared, Failure> {
-    let mut bar = output.progress_bar();
+/// Gets a package, once everything is installed that it needs and that its index has. `needing` are those that wait for it.
+pub(super) fn fetch_with_needs(
+    order: &Order,
+    acceptance: Acceptance,
+    needing: &[&str],
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<(App, Prepared), Failure> {
+    let app = App::load_as_is(context)?;
+    let staged = match fetch(order, &app, output)? {
+        Prepared::Staged(staged) => staged,
+        current @ Prepared::Current(_) => return Ok((app, current)),
+    };
+    let orders = orders_of_needs(&staged, order, needing, &app, output)?;
+    if orders.is_empty() || acceptance.dry_run {
+        return Ok((app, Prepared::Staged(staged)));
+    }
+    let name = staged.extension.name.clone();
+    let needing = [needing, &[name.as_str()]].concat();
+    // Only one package at a time lies aside.
+    drop(staged);
+    for needed in &orders {
+        let (app, prepared) = fetch_with_needs(needed, acceptance, &needing, context, output)?;
+        if let Prepared::Staged(staged) = prepared {
+            let entry = settle(*staged, acceptance, &app, context, output)
+                .map_err(|failure| failure.hint(format!("`{name}` needs it, and was not installed either")))?;
+            output.changed(entry);
+        }
+    }
+    let app = App::load_as_is(context)?;
+    let prepared = fetch(order, &app, output)?;
+    Ok((app, prepared))
+}
+
+/// Says what a package needs and is not there, and how its index would install that. What cannot be had there ends it.
+fn orders_of_needs(
+    staged: &Staged,
+    order: &Order,
+    needing: &[&str],
+    app: &App,
+    output: &mut Output,
+) -> Result<Vec<Order>, Failure> {
+    let mut progress = output.progress();
+    let missing = missing_extensions(staged, order, app, &mut |what, done, total| progress.step(what, done, total));
+    progress.clear();
+    let mut orders = Vec::new();
+    for one in missing.iter().filter(|one| !needing.contains(&one.name.as_str())) {
+        match one.order(order) {
+            None if one.index.is_some() => {
+                let message = format!("nothing was installed: {one}");
+                return Err(Failure::new(Code::MissingDependency, message)
+                    .hint(format!("install `{}` from elsewhere first", one.name)));
+            }
+            found => {
+                output.tell(&one.to_string());
+                orders.extend(found);
+            }
+        }
+    }
+    Ok(orders)
+}
+
+/// Gets a package, and shows how far that is.
+fn fetch(order: &Order, app: &App, output: &mut Output) -> Result<Prepared, Failure> {
+    let mut bar = output.progress();
     let prepared = prepare(order, app, &mut |what, done, total| bar.step(what, done, total));
     bar.clear();
     Ok(prepared?)

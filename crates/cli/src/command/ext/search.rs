@@ -14,7 +14,7 @@ use crate::table::table;
 pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(context)?;
     let query = arguments.words.join(" ");
-    let mut bar = output.progress_bar();
+    let mut bar = output.progress();
     let registry =
         Registry::load(&app.config.downloads(), reach(arguments.offline), context, &mut |what, done, total| {
             bar.step(what, done, total);

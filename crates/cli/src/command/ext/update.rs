@@ -9,7 +9,7 @@ use ollm_catalog::validate_extension;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::install::{fetch, go_on, reach, settle, version};
+use super::install::{fetch_with_needs, go_on, reach, settle, version};
 use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
@@ -64,8 +64,8 @@ fn one(
             return Ok(json!({"name": name, "changed": false, "pinned": pin}));
         }
     };
-    let app = App::load_as_is(context)?;
-    match fetch(&order, &app, output)? {
+    let (app, prepared) = fetch_with_needs(&order, acceptance, &[], context, output)?;
+    match prepared {
         Prepared::Current(current) => {
             output.line(&one_line(&format!("{name} {} is up to date", current.version)))?;
             Ok(json!({"name": name, "version": current.version, "changed": false}))

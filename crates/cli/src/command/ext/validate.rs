@@ -32,7 +32,8 @@ pub(super) fn run(target: &str, context: &AppContext, as_json: bool, output: &mu
     for problem in &problems {
         output.explain(&problem::render(problem));
     }
-    let named = format!("`{}` {}", extension.name, extension.manifest.version);
+    let form = extension.form.map(|form| format!(", a {form}")).unwrap_or_default();
+    let named = format!("`{}` {}{form}", extension.name, extension.manifest.version);
     match problems.len() {
         _ if wrong => {}
         0 => output.tell(&format!("nothing is wrong with {named}")),

@@ -15,7 +15,7 @@ use ollm_shell::shell_word;
 use ollm_store::cut;
 use serde_json::{Map, Value};
 
-use super::{object, read_input, report, unanswered, with_server};
+use super::{object, read_input, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
@@ -30,8 +30,7 @@ pub(super) fn run(arguments: &CallArguments, context: &AppContext, output: &mut 
     let meant = named(arguments, &servers);
     servers.tell_problems_of(meant.as_ref().map_or(arguments.server.as_str(), |(server, _)| server), output);
     let (server, tool) = meant?;
-    let outcome = call((server, tool), &args, Call { timeout, ..Call::default() }, arguments, &servers, output);
-    report(server, arguments.json, outcome, output)
+    call((server, tool), &args, Call { timeout, ..Call::default() }, arguments, &servers, output)
 }
 
 /// Calls, and shows what came of it.
@@ -68,9 +67,8 @@ fn named<'a>(arguments: &'a CallArguments, servers: &'a Servers<'_>) -> Result<(
         Some((server, _)) => Ok((server, name)),
         None if split(name).is_some() => Err(Failure::new(Code::UnknownTool, format!("no server has a tool `{name}`"))
             .hint("`ollm mcp tools` shows the tools there are")),
-        None => {
-            Err(Failure::usage("a tool is missing: `ollm mcp call SERVER TOOL`, or `ollm mcp call mcp__SERVER__TOOL`"))
-        }
+        None => Err(Failure::usage("a tool is missing")
+            .hint("write `ollm mcp call SERVER TOOL`, or `ollm mcp call mcp__SERVER__TOOL`")),
     }
 }
 

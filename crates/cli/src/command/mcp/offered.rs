@@ -7,7 +7,7 @@ use ollm_protocol::Code;
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
-use super::{report, unanswered, unanswered_json, with_server};
+use super::{unanswered, with_server};
 use crate::error::{FINDING, Failure};
 use crate::output::Output;
 use crate::table;
@@ -33,7 +33,7 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     let servers = Servers::load(context)?;
     servers.tell_problems(output);
-    let outcome = with_server(&servers, server, output, |live, _, output| {
+    with_server(&servers, server, output, |live, _, output| {
         let Some(name) = named else { return list(sort, live, server, as_json, output) };
         let asked = match sort {
             Sort::Resources => live.fleet().read(server, name),
@@ -42,10 +42,11 @@ pub(super) fn run(
         let answer = match live.wait(asked, |_| (), output) {
             Ok(answer) => answer,
             Err(error) if matches!(error.kind, CallErrorKind::Refused { .. }) => {
-                output.tell(&error.to_string());
                 if as_json {
-                    output.pretty_json(&unanswered_json(server, &error.to_string()))?;
+                    let failure = Failure::new(Code::ServerFailed, error.to_string());
+                    output.pretty_json(&failure.document(FINDING))?;
                 }
+                output.tell(&error.to_string());
                 return Ok(FINDING);
             }
             Err(error) => return Err(unanswered(error)),
@@ -57,8 +58,7 @@ pub(super) fn run(
         let shown =
             if as_json { output.pretty_json(&answer) } else { output.text(&escape_for_people(&sort.text(&answer))) };
         if faults.is_empty() { shown } else { shown.map(|_| FINDING) }
-    });
-    report(server, as_json, outcome, output)
+    })
 }
 
 /// An answer that says nothing.

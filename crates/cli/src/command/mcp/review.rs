@@ -59,7 +59,6 @@ pub(super) fn run(
 /// The tools as the server lists them now.
 fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<Value>, Failure> {
     super::with_server(servers, name, output, |live, _, output| {
-        output.busy("starting the server");
         let started = live.start(output);
         let listed = live.listed(name);
         match started.into_iter().find_map(|(_, outcome)| outcome.err()) {

@@ -73,7 +73,6 @@ fn probe<'a>(
         return Ok((rows, code));
     }
     super::with_live(servers, &able, output, |live, output| {
-        output.busy("starting servers");
         for (status, outcome) in live.start(output) {
             let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
             row.state = status.state.name();

@@ -68,7 +68,6 @@ fn gather<'a>(
     }
     if !unknown.is_empty() {
         super::with_live(servers, &unknown, output, |live, output| {
-            output.busy("starting servers");
             for (status, outcome) in live.start(output) {
                 let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
                 if let ServerState::Degraded(why) = &status.state {

@@ -5,10 +5,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::chat::SPINNER;
 use super::super::panel::PanelName;
 use super::super::text::fitted;
 use super::Ui;
+use crate::spinner::PICTURES;
 
 /// Smaller screens show nothing but their size.
 const SMALLEST: (u16, u16) = (24, 6);
@@ -62,7 +62,7 @@ impl Ui {
             return Line::from(Span::styled(fitted(text, width), self.theme.attention));
         }
         if let Some(job) = self.running.last() {
-            let picture = SPINNER.get(self.spin % SPINNER.len()).copied().unwrap_or_default();
+            let picture = PICTURES.get(self.spin % PICTURES.len()).copied().unwrap_or_default();
             let text = format!("{picture} {} · {} s", job.title, job.since.elapsed().as_secs());
             return Line::from(Span::styled(fitted(&text, width), self.theme.attention));
         }

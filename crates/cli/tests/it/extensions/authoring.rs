@@ -281,5 +281,5 @@ fn an_author_works_without_approving_each_change_and_nothing_is_approved_by_it()
     let nobody = lab.run(&["ext", "dev", "mine"]);
     assert!(nobody.code == 4 && nobody.stderr.contains("only on a terminal"), "{nobody:?}");
     let wrong = lab.run(&["ext", "dev", "nowhere"]);
-    assert!(wrong.code == 64 && wrong.stderr.contains("there is no manifest.json in"), "{wrong:?}");
+    assert!(wrong.code == 64 && wrong.stderr.contains("there is no extension in"), "{wrong:?}");
 }

@@ -75,6 +75,61 @@ fn a_team_publishes_and_others_search_install_and_update() {
     assert_eq!(version(lab), "1.0.0");
 }
 
+/// Publishes `guard` that needs `base`, and `base` in these versions.
+fn publish_with_needs(team: &Team, range: &str, bases: &[&str]) {
+    package(&team.lab, "work/guard", "1.5.0", &json!({"dependencies": {"base": range}}));
+    assert_eq!(team.lab.run(&["ext", "index", "build", "../work/guard", "--out", "../out"]).code, 0);
+    for version in bases {
+        let manifest = json!({"name": "base", "version": version, "description": "What others need"});
+        team.lab.write("work/base/manifest.json", manifest.to_string());
+        assert_eq!(team.lab.run(&["ext", "index", "build", "../work/base", "--out", "../out"]).code, 0);
+    }
+    team.upload();
+}
+
+#[test]
+fn what_a_package_needs_is_told_first_and_installed_from_the_same_index() {
+    let team = Team::new();
+    publish_with_needs(&team, "^1.0.0", &["1.0.0", "1.2.0", "2.0.0"]);
+    let needs = "`guard` needs the extension `base` (^1.0.0), which is not there; index ";
+    let mut person = team.lab.pty(crate::lab::pty::WHOLE, &["ext", "install", "guard"]);
+    person.waits_for(needs).waits_for("Install `base`?").types("n\n");
+    let ran = person.ends();
+    assert!(ran.code == 64 && ran.stdout.contains("`guard` needs it, and was not installed either"), "{ran:?}");
+    assert_eq!(extensions(&team.lab), BTreeMap::new());
+    let ran = installed(&team.lab, &["guard", "--json"]);
+    let told: Vec<Value> = ran.answer()["changed"].as_array().unwrap().clone();
+    let versions: Vec<(&str, &str)> =
+        told.iter().map(|one| (one["name"].as_str().unwrap(), one["version"].as_str().unwrap())).collect();
+    assert_eq!(versions, [("base", "1.2.0"), ("guard", "1.5.0")]);
+    assert!(ran.answer()["messages"].to_string().contains(needs), "{ran:?}");
+    assert_eq!(told[1]["error"], Value::Null, "it is loaded: {ran:?}");
+}
+
+#[test]
+fn what_a_package_needs_and_its_index_does_not_have_ends_the_installation() {
+    let team = Team::new();
+    publish_with_needs(&team, "^3.0.0", &["1.0.0"]);
+    refused(&team.lab, &["ext", "install", "guard", "--yes"], 3, "has no version that will do");
+    // Who brings it from elsewhere goes on.
+    let base = json!({"name": "base", "version": "3.0.0", "description": "What others need"});
+    let folder = team.lab.write("elsewhere/base/manifest.json", base.to_string());
+    installed(&team.lab, &[folder.parent().unwrap().to_str().unwrap()]);
+    installed(&team.lab, &["guard"]);
+}
+
+#[test]
+fn two_packages_that_need_each_other_are_asked_about_once_each() {
+    let team = Team::new();
+    publish_with_needs(&team, "*", &[]);
+    let manifest = json!({"name": "base", "version": "1.0.0", "description": "x", "dependencies": {"guard": "*"}});
+    team.lab.write("work/base/manifest.json", manifest.to_string());
+    assert_eq!(team.lab.run(&["ext", "index", "build", "../work/base", "--out", "../out"]).code, 0);
+    team.upload();
+    let told = installed(&team.lab, &["guard", "--json"]).answer()["changed"].clone();
+    assert_eq!((&told[0]["name"], &told[1]["name"]), (&json!("base"), &json!("guard")), "{told:#}");
+}
+
 #[test]
 fn an_index_is_fetched_once_and_used_without_a_network() {
     let Team { lab, server } = &Team::new();

@@ -25,6 +25,58 @@ fn a_claude_code_plugin_runs_its_hooks_and_says_what_is_not_loaded() {
     assert_eq!(lab.run(&["skill", "show", "guard.review"]).code, 0);
 }
 
+/// Writes packages of three other forms, each with a hook and a part that is not loaded.
+fn foreign_packages(lab: &Lab) -> [(&'static str, &'static str); 3] {
+    let hook = |event: &str| json!({event: [{"hooks": [{"type": "command", "command": "exit 2"}]}]});
+    lab.write("claude/.claude-plugin/plugin.json", r#"{"name": "one", "version": "1.0.0", "description": "x"}"#);
+    lab.write("claude/hooks/hooks.json", json!({"hooks": hook("PreToolUse")}).to_string());
+    lab.write("claude/agents/helper.md", "x");
+    lab.write("gemini/gemini-extension.json", r#"{"name": "two", "version": "1.0.0", "description": "x"}"#);
+    lab.write("gemini/hooks/hooks.json", json!({"hooks": hook("BeforeTool")}).to_string());
+    lab.write("gemini/agents/helper.md", "x");
+    lab.write("open/.plugin/plugin.json", r#"{"name": "three", "version": "1.0.0", "description": "x"}"#);
+    lab.write("open/hooks/hooks.json", json!({"hooks": hook("PreToolUse")}).to_string());
+    lab.write("open/agents/helper.md", "x");
+    [("claude", "Claude Code plugin"), ("gemini", "Gemini CLI extension"), ("open", "Open Plugins plugin")]
+}
+
+#[test]
+fn packages_of_other_agents_are_checked_and_shown_before_anybody_installs_them() {
+    let lab = Lab::new();
+    for (folder, form) in foreign_packages(&lab) {
+        let path = lab.root.join(folder).to_str().unwrap().to_owned();
+        let ran = lab.run(&["ext", "validate", &path]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let left = format!("a part of this {form} is not loaded: sub-agents (`agents`)");
+        assert!(ran.stderr.contains(&left) && ran.stderr.contains(&format!("1.0.0, a {form} is valid")), "{ran:?}");
+        let shown = lab.run(&["ext", "info", &path, "--json"]).answer();
+        assert_eq!((&shown["form"], &shown["hookDetails"][0]["events"][0]), (&json!(form), &json!("before_tool")));
+        let shown = lab.run(&["ext", "show", &path]);
+        assert!(shown.stdout.contains(&format!("form        a {form}")), "{shown:?}");
+        assert!(shown.stdout.contains("before_tool") && shown.stdout.contains("it is not installed"), "{shown:?}");
+    }
+    lab.write("broken/gemini-extension.json", r#"{"name": 7}"#);
+    let ran = lab.run(&["ext", "validate", "../broken"]);
+    assert!(ran.code == 1 && ran.stderr.contains("gemini-extension.json"), "{ran:?}");
+}
+
+#[test]
+fn an_author_works_on_a_package_of_another_agent() {
+    let lab = Lab::new();
+    for (folder, form) in foreign_packages(&lab) {
+        let id =
+            lab.run(&["ext", "info", &format!("../{folder}"), "--json"]).answer()["hookDetails"][0]["name"].clone();
+        let case =
+            r#"{"event": "before_tool", "data": {"tool_name": "shell", "args": {}}, "expect": {"flow": "block"}}"#;
+        lab.write(&format!("{folder}/cases/{}/refuses.json", id.as_str().unwrap()), case);
+        let mut author = lab.pty(crate::lab::pty::WHOLE, &["ext", "dev", &format!("../{folder}")]);
+        author.waits_for("[y/N] ").types("y\n");
+        author.waits_for("waiting for a change").types("\x03");
+        let ran = author.ends();
+        assert!(ran.stdout.contains("1 passed, 0 failed"), "{form}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_gemini_cli_extension_is_installed_with_its_servers_and_settings() {
     let lab = Lab::new();

@@ -87,6 +87,19 @@ fn what_git_says_is_told_with_its_command_and_odd_folders_are_found() {
 }
 
 #[test]
+fn d12_a_branch_that_goes_back_is_followed_only_by_who_names_it() {
+    let lab = Lab::new();
+    let (url, _) = repository(&lab);
+    installed(&lab, &[&url, "--ref", "main"]);
+    package(&lab, "repo", "1.0.1", &json!({}));
+    git(&lab, "repo", &["commit", "-qam", "back"]);
+    refused(&lab, &["ext", "update", "guard", "--yes"], 64, "1.0.1 is lower");
+    refused(&lab, &["ext", "install", &url, "--yes"], 64, "1.0.1 is lower");
+    installed(&lab, &[&url, "--ref", "main"]);
+    assert_eq!(version(&lab), "1.0.1");
+}
+
+#[test]
 fn d16_nothing_of_a_repository_runs() {
     let lab = Lab::new();
     let (url, _) = repository(&lab);
@@ -126,6 +139,17 @@ fn d16_nothing_of_a_repository_runs() {
     // Files are as they were committed, whatever attributes say.
     let committed = fs::read(lab.root.join("repo/hooks/run.sh")).unwrap();
     assert_eq!(fs::read(lab.home.join(".ollm/extensions/guard/hooks/run.sh")).unwrap(), committed);
+}
+
+#[test]
+fn a_person_who_waits_for_git_sees_for_which_repository() {
+    let lab = Lab::new();
+    let slow = lab.write_executable("bin/slow", "#!/bin/sh\nsleep 1.5\nexit 1\n");
+    let lab = lab.set("GIT_SSH_COMMAND", slow.to_str().unwrap());
+    let mut person = lab.pty(crate::lab::pty::LARGE, &["ext", "install", "ssh://example.org/guard.git"]);
+    person.sees("fetching ssh://example.org/guard.git");
+    let ran = person.ends();
+    assert!(ran.code == 5 && ran.stdout.contains("was not fetched"), "{ran:?}");
 }
 
 #[test]

@@ -167,7 +167,12 @@ fn a_record_of_a_newer_program_is_named_and_what_it_stands_for_is_left_alone() {
 fn nothing_is_removed_while_another_process_installs() {
     let lab = Lab::new();
     at_one(&lab);
-    let lock = fs::File::options().write(true).open(lab.home.join(".ollm/state/install.lock")).unwrap();
+    let lock = fs::File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(lab.home.join(".ollm/state/install.lock"))
+        .unwrap();
     lock.lock().unwrap();
     refused(&lab, &["ext", "uninstall", "guard", "--yes"], 5, "another process");
     drop(lock);

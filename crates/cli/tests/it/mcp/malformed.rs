@@ -92,7 +92,7 @@ fn resources_and_prompts_that_cannot_be_read_are_told() {
         let told = if told.is_empty() { String::new() } else { format!("MCP server `s`: {told}") };
         assert!(ran.stderr.contains(&told) && ran.stderr.is_empty() == told.is_empty(), "{result} {ran:?}");
         let json = lab.run(&[command.as_slice(), &["--json"]].concat());
-        assert_eq!((json.code, json.answer()["error"].is_string()), (code, code == 5), "{result} {json:?}");
+        assert_eq!((json.code, json.answer()["error"]["message"].is_string()), (code, code == 5), "{result} {json:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::shown::{furnished, screen};
 use super::{GO_ON, REFUSE};
-use crate::lab::{Lab, shell_event};
+use crate::lab::{Lab, Ran, shell_event};
 
 fn event(lab: &Lab, name: &str, session: &str) {
     lab.event(json!({"event": name, "data": {"session_id": session, "tool_name": "shell"}}).to_string());
@@ -119,6 +119,24 @@ fn what_happens_now_is_shown_until_somebody_interrupts() {
     assert_eq!(record["verdict"]["flow"], "block");
     assert!(Command::new("kill").args(["-INT", &following.id().to_string()]).status().unwrap().success());
     assert_eq!(following.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn what_is_followed_is_shown_like_what_is_listed() {
+    let lab = furnished();
+    lab.user("guard.sh", REFUSE);
+    let mut following = lab.ollm(&["trace", "follow", "--blocked"]);
+    let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let heard = std::thread::spawn(move || lines.next().unwrap().unwrap());
+    while !heard.is_finished() {
+        lab.event(shell_event("ls"));
+    }
+    let stdout = format!("{}\n", heard.join().unwrap());
+    assert!(Command::new("kill").args(["-INT", &following.id().to_string()]).status().unwrap().success());
+    let code = following.wait().unwrap().code().unwrap();
+    let ran = Ran { stdout, stderr: String::new(), code };
+    insta::assert_snapshot!(format!("$ ollm trace follow --blocked\n{}", screen(&lab, &ran)));
 }
 
 #[test]

@@ -1,0 +1,209 @@
+//! The real program, killed before each of its steps on the disk; a disk that is full, and one that exchanges no folders.
+
+use super::*;
+
+/// Counts the steps that a program makes on the disk, as far as the C library makes them, and kills it before one of them. What
+/// asks the kernel itself, such as our exchange of folders, lies between two of them.
+const COUNTER: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void step(const char *path) {
+    static long last, count;
+    const char *number = getenv("KILL_BEFORE");
+    if (!last) last = number ? atol(number) : -1;
+    if (path && !strstr(path, "/extensions")) return;
+    if (__sync_add_and_fetch(&count, 1) == last) kill(getpid(), SIGKILL);
+}
+
+#define REAL(name) static __typeof__(name) *real; if (!real) real = (__typeof__(name) *) dlsym(RTLD_NEXT, #name)
+#define MODE(flags) mode_t mode = 0; if ((flags) & O_CREAT) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
+
+int mkdir(const char *path, mode_t mode) { REAL(mkdir); step(path); return real(path, mode); }
+int rmdir(const char *path) { REAL(rmdir); step(path); return real(path); }
+int unlink(const char *path) { REAL(unlink); step(path); return real(path); }
+int unlinkat(int folder, const char *path, int flags) { REAL(unlinkat); step(0); return real(folder, path, flags); }
+int rename(const char *from, const char *to) { REAL(rename); step(0); return real(from, to); }
+int fsync(int file) { REAL(fsync); step(0); return real(file); }
+int fdatasync(int file) { REAL(fdatasync); step(0); return real(file); }
+int open64(const char *path, int flags, ...) { REAL(open64); MODE(flags); step(path); return real(path, flags, mode); }
+ssize_t write(int file, const void *bytes, size_t count) { REAL(write); if (file > 2) step(0); return real(file, bytes, count); }
+"#;
+
+/// Fewer steps than an installation makes: with fewer, nothing was counted.
+const FEWEST: usize = 20;
+
+/// Builds the library that counts.
+fn counter(lab: &Lab) -> String {
+    lab.write("counter.c", COUNTER);
+    let mut compiler = lab.program("cc");
+    compiler.current_dir(&lab.root).args(["-shared", "-fPIC", "-o", "counter.so", "counter.c", "-ldl"]);
+    let built = finish(compiler, b"");
+    assert_eq!(built.code, 0, "{built:?}");
+    lab.root.join("counter.so").to_str().unwrap().to_owned()
+}
+
+/// Kills a command before its first step, its second one, and so on, each time in the same home, until it is done.
+fn killed_before_each_step(lab: &Lab, counter: &str, arguments: &[&str]) {
+    let kept = lab.root.join("kept");
+    let copy = |from: &Path, to: &Path| {
+        let _ = fs::remove_dir_all(to);
+        assert_eq!(finish(with(lab.program("cp"), &["-a", from.to_str().unwrap(), to.to_str().unwrap()]), b"").code, 0);
+    };
+    let guard = lab.home.join(".ollm/extensions/guard");
+    copy(&lab.home, &kept);
+    let before = files(&guard);
+    assert_eq!(lab.run(arguments).code, 0);
+    let after = files(&guard);
+    assert_ne!(before, after);
+    for number in 1.. {
+        copy(&kept, &lab.home);
+        let mut command = lab.ollm(arguments);
+        command.env("LD_PRELOAD", counter).env("KILL_BEFORE", number.to_string());
+        let ran = finish(command, b"");
+        if ran.code == 0 {
+            assert!(number > FEWEST, "{number} steps were seen");
+            return;
+        }
+        assert_eq!(ran.code, 137, "step {number}: {ran:?}");
+        let now = files(&guard);
+        assert!(now == before || now == after, "step {number} left {:?}", now.keys());
+        let list = lab.run(&["ext", "list", "--json"]);
+        assert_eq!((list.code, list.stderr.as_str()), (0, ""), "step {number}: {list:?}");
+        // The next one ends what was begun.
+        let again = lab.run(arguments);
+        assert_eq!((again.code, files(&guard) == after), (0, true), "step {number}: {again:?}");
+        assert!(!lab.home.join(".ollm/extensions/.staged").exists(), "step {number}");
+    }
+}
+
+fn with(mut command: std::process::Command, arguments: &[&str]) -> std::process::Command {
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn an_installation_that_is_killed_before_any_of_its_steps_is_there_or_is_not() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
+    killed_before_each_step(&lab, &counter(&lab), &["ext", "install", &source, "--yes"]);
+}
+
+#[test]
+fn an_update_that_is_killed_before_any_of_its_steps_is_made_or_is_not() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({}));
+    installed(&lab, &[source.to_str().unwrap()]);
+    // There is a version before, which the update takes the place of.
+    package(&lab, "src", "1.1.0", &json!({}));
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    package(&lab, "src", "1.2.0", &json!({}));
+    killed_before_each_step(&lab, &counter(&lab), &["ext", "update", "guard", "--yes"]);
+}
+
+/// Installs 1.0.0 on a small disk, and updates it to 1.1.0 with more and more room, until there is enough.
+const SMALL_DISK: &str = r#"
+mount -t tmpfs -o size=4m,mode=755 tmpfs "$HOME"
+"$0" ext install "$1" --yes > "$HOME/said" 2>&1
+rm -r "$1"; cp -a "$2" "$1"
+for room in 0 4 8 16 32 64 128 256 512 1024; do
+    dd if=/dev/zero of="$HOME/room" bs=1k count=$room 2> /dev/null
+    dd if=/dev/zero of="$HOME/filling" bs=1k 2> /dev/null || true
+    rm "$HOME/room"
+    said="$("$0" ext update guard --yes 2>&1)" && code=0 || code=$?
+    rm "$HOME/filling"
+    version="$("$0" ext list --json | tr -d ' ' | grep '^"version"')"
+    left="$(ls -A "$HOME/.ollm/extensions")"
+    echo "$code $version" $left
+    [ "$code" = 0 ] && exit 0
+    case "$said" in *"nothing was installed"* | *"was not changed"*) ;; *) echo "said $said" ;; esac
+done
+"#;
+
+#[test]
+fn on_a_full_disk_an_update_is_made_or_is_not_and_it_is_told() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
+    let next = package(&lab, "next", "1.1.0", &json!({})).to_str().unwrap().to_owned();
+    lab.write("next/large", vec![7; 100 << 10]);
+    // Not in a namespace of users: whoever runs in one may be an agent that hides, and installs nothing.
+    let probe = finish(with(lab.program("unshare"), &["-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]), b"");
+    if probe.code != 0 {
+        return eprintln!("skipped: no right to mount a disk: {}", probe.stderr);
+    }
+    let ran =
+        finish(with(lab.program("unshare"), &["-m", "sh", "-ec", SMALL_DISK, crate::lab::OLLM, &source, &next]), b"");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let (last, failed) = lines.split_last().unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!(*last, r#"0 "version":"1.1.0", .previous guard"#, "{ran:?}");
+    assert!(!failed.is_empty(), "the disk was never full: {ran:?}");
+    for line in failed {
+        assert_eq!(*line, r#"5 "version":"1.0.0", guard"#, "{ran:?}");
+    }
+}
+
+/// Runs a program for which the kernel exchanges no two files, as on file systems that cannot.
+const WITHOUT_EXCHANGE: &str = r#"
+import ctypes, os, struct, sys
+RENAMEAT2 = {"x86_64": 316, "aarch64": 276}[os.uname().machine]
+EXCHANGE, EINVAL, FLAGS = 2, 22, 16 + 8 * 4
+steps = [(0x20, 0, 0, 0), (0x15, 0, 3, RENAMEAT2), (0x20, 0, 0, FLAGS), (0x15, 0, 1, EXCHANGE),
+         (0x06, 0, 0, 0x00050000 | EINVAL), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+libc = ctypes.CDLL(None)
+own = Filter(len(steps), ctypes.cast(code, ctypes.c_void_p))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(own), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn where_folders_cannot_be_exchanged_nothing_changes_and_the_way_out_is_told() {
+    let lab = Lab::new();
+    let run = |arguments: &[&str]| {
+        let words = [&["-c", WITHOUT_EXCHANGE, crate::lab::OLLM], arguments].concat();
+        finish(with(lab.program("python3"), &words), b"")
+    };
+    let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
+    assert_eq!(run(&["ext", "install", &source, "--yes"]).code, 0);
+    let before = extensions(&lab);
+    package(&lab, "src", "1.1.0", &json!({}));
+    let ran = run(&["ext", "update", "guard", "--yes"]);
+    assert_eq!((ran.code, extensions(&lab) == before), (5, true), "{ran:?}");
+    assert!(ran.stderr.contains("its file system cannot exchange two folders in one step"), "{ran:?}");
+    assert!(ran.stderr.contains("ollm ext uninstall guard"), "{ran:?}");
+    assert_eq!(run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    assert_eq!(run(&["ext", "install", &source, "--yes"]).code, 0);
+    assert_eq!(version(&lab), "1.1.0");
+}
+
+#[test]
+fn an_extension_that_was_removed_leaves_neither_files_nor_locks() {
+    let lab = Lab::new();
+    let own = lab.home.join(".ollm");
+    let left = || -> Vec<String> {
+        let all = files(&own).into_keys().map(|path| path.to_str().unwrap().to_owned());
+        // What is kept for all hooks, whoever brought them.
+        all.filter(|path| !["log/", "trace/", "state/told/"].iter().any(|other| path.starts_with(other))).collect()
+    };
+    let before = left();
+    let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
+    installed(&lab, &[&source]);
+    approve(&lab);
+    package(&lab, "src", "1.1.0", &json!({}));
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    assert_eq!(lab.run(&["ext", "pin", "guard"]).code, 0);
+    assert_eq!(lab.run(&["ext", "uninstall", "guard", "--yes"]).code, 0);
+    let approvals = [".trusted-hooks.json.lock", "store/.vault.lock", "trusted-hooks.json"];
+    let new: Vec<String> = left().into_iter().filter(|path| !before.contains(path)).collect();
+    assert_eq!(new, approvals, "only the approvals, which are of all hooks");
+    assert!(!own.join("extensions").exists());
+}
