@@ -207,11 +207,13 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
     let follower = log.follow().map_err(unreadable)?;
     let stop = Stop::listen();
     hand_on(follower, |records| {
+        if stop.failure().is_some() || output.is_unread() {
+            return Ok(ControlFlow::Break(()));
+        }
         for record in records.iter().filter(|record| filter.fits(record)) {
             print(record, format, output)?;
         }
-        let is_over = stop.failure().is_some() || output.is_unread();
-        Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(ControlFlow::Continue(()))
     })?;
     stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
 }
