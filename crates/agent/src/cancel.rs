@@ -3,6 +3,8 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ollm_process::after;
+
 /// A token that ends what is under way. The first interruption ends the turn, a second one the session.
 ///
 /// ```
@@ -54,7 +56,7 @@ impl Cancel {
 
     /// Waits, but not longer than until the interruption; says whether it came.
     pub fn wait(&self, pause: Duration) -> bool {
-        let end = Instant::now() + pause;
+        let end = after(Instant::now(), pause);
         let mut times = self.0.times.lock().unwrap_or_else(PoisonError::into_inner);
         while *times == 0 {
             let left = end.saturating_duration_since(Instant::now());

@@ -167,6 +167,7 @@ impl CommandBox {
             .map(|one| WatchedPath { whole: one.path != *own, path: one.path, lock: one.lock })
             .collect();
         watched.extend(places::declared(own).map(|path| WatchedPath { path, lock: Lock::Locked, whole: true }));
+        watched.sort_by(|one, other| one.path.cmp(&other.path));
         let own = own.clone();
         CommandBox { policy, rules, watched, projects, own, current: Mutex::default(), known: Mutex::default() }
     }

@@ -1,7 +1,7 @@
 //! Questions that servers have while one of their tools is being called: to the person, and to the model.
 //!
 //! A question is taken up by whoever waits for the call, and by nobody else: one that comes at any other time is declined,
-//! because the terminal then belongs to the conversation. The server's words are shown escaped and cut, and under its name.
+//! because the terminal then belongs to the conversation. The server's words are shown escaped, whole, and under its name.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,10 +19,8 @@ mod sampling;
 
 pub use sampling::Sampler;
 
-/// The most of a server's own words that is shown at once.
-const LONGEST: usize = 4 << 10;
-/// The most lines of them.
-const MOST_LINES: usize = 40;
+/// The most of a server's own words that a person is asked about. More is declined: a yes counts only for what was shown.
+const LONGEST: usize = 512 << 10;
 
 /// The questions that wait.
 #[derive(Debug)]
@@ -155,15 +153,18 @@ impl Sample for Questions {
     }
 }
 
-/// A server's own words, line by line behind a bar, so that they cannot pass for ours.
-fn quoted(text: &str) -> String {
-    let text = cut(text, LONGEST);
-    let mut lines: Vec<String> =
-        text.lines().take(MOST_LINES).map(|line| format!("  | {}\n", one_line(line))).collect();
-    if text.lines().count() > MOST_LINES {
-        lines.push("  | …\n".to_owned());
+/// A server's own words, line by line behind a bar, so that they cannot pass for ours: all of them, or why there are too many.
+fn quoted(text: &str) -> Result<String, String> {
+    if text.len() > LONGEST {
+        return Err(format!("it has {} bytes, and {LONGEST} is the most that is shown", text.len()));
     }
-    lines.concat()
+    Ok(text.lines().fold(String::new(), |all, line| all + "  | " + &one_line(line) + "\n"))
+}
+
+/// Tells the person that a server's question is too long to be asked.
+fn too_long(server: &str, why: &str, person: &dyn Person) -> ElicitAnswer {
+    person.say(&format!("\nServer `{}` asks for too much at once; it was declined: {why}\n", word(server)));
+    ElicitAnswer::Decline
 }
 
 /// A server's word within a line of ours.
@@ -177,5 +178,17 @@ fn consent(question: &str, person: &dyn Person, over: &dyn Fn() -> bool) -> Opti
         "y" | "yes" => Some(ElicitAnswer::Accept(None)),
         "n" | "no" => Some(ElicitAnswer::Decline),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_server_are_shown_whole_or_not_at_all() {
+        let words = "word \u{1b}[2J\n".repeat(1000);
+        assert_eq!(quoted(&words), Ok("  | word \\u{1b}[2J\n".repeat(1000)));
+        assert!(quoted(&"x".repeat(LONGEST + 1)).unwrap_err().contains("is the most"));
     }
 }

@@ -2,14 +2,16 @@
 //! nothing.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ollm_protocol::Code;
 use ollm_store::one_line;
 use rustix::termios::{QueueSelector, tcflush};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 
 use crate::error::Failure;
+use crate::interrupt;
 use crate::output::{is_terminal, say};
 use crate::pager::{Seen, page};
 use crate::spinner::Spinner;
@@ -35,7 +37,7 @@ pub(crate) const YES: &[(&str, ())] = &[("[y]es", ())];
 /// Who is asked, and where.
 #[derive(Clone, Debug)]
 pub(crate) enum Asker {
-    /// The person at the terminal, line by line; nobody where there is no terminal. What moves there stops for a question.
+    /// The person at the terminal, line by line; no one where there is no terminal. What moves there stops for a question.
     Lines(Spinner),
     /// The person before the panels, in a dialog.
     Dialog(Screen),
@@ -64,6 +66,14 @@ impl Asker {
         }
     }
 
+    /// Tells the person something.
+    pub(crate) fn say(&self, text: &str) {
+        match self {
+            Asker::Lines(spinner) => spinner.hidden(|| say(text)),
+            Asker::Dialog(screen) => screen.show(text),
+        }
+    }
+
     /// Has a person choose one of the ways that are shown, each with its letter in brackets, as in `one [s]ession`. Only these
     /// letters and words count; anything else is no, and so is `over`.
     pub(crate) fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)], over: &dyn Fn() -> bool) -> Chosen<T> {
@@ -86,7 +96,7 @@ impl Asker {
             return Chosen::One(chosen.clone());
         }
         if !answer.is_empty() && !is_meant("[n]o", &answer) {
-            say(&format!("`{}` is not among the answers; that counts as no.\n", one_line(&answer)));
+            self.say(&format!("`{}` is not among the answers; that counts as no.\n", one_line(&answer)));
         }
         Chosen::No
     }
@@ -96,7 +106,7 @@ impl Asker {
         self.is_there().then(|| self.ask_unless(question, &|| false).unwrap_or_default())
     }
 
-    /// Asks like [`Asker::ask`], until nobody wants the answer any more: then, and at the end of the input, there is none. What
+    /// Asks like [`Asker::ask`], until `over` says that the answer is not needed any more: then, and at the end of the input, there is none. What
     /// stands before the last line is shown page by page, and who does not want to see it all is not asked.
     pub(crate) fn ask_unless(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
         match self {
@@ -105,7 +115,7 @@ impl Asker {
         }
     }
 
-    /// Asks for something that nobody else should see on the screen.
+    /// Asks for a secret, which is not shown.
     pub(crate) fn ask_secret(&self, question: &str) -> Option<String> {
         match self {
             Asker::Lines(spinner) => secret_line(spinner, question),
@@ -113,7 +123,7 @@ impl Asker {
         }
     }
 
-    /// Has a person pick one of several rows; nothing where they pick none, or nobody can be asked.
+    /// Has a person pick one of several rows; nothing where they pick none, or there is no terminal.
     pub(crate) fn pick(&self, question: &str, rows: &[String]) -> Option<usize> {
         match self {
             Asker::Lines(spinner) => {
@@ -181,7 +191,7 @@ pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
     answer
 }
 
-/// A line that was typed already; nobody waits for one.
+/// A line that was typed already; it does not wait for one.
 pub(crate) fn typed() -> Option<String> {
     let line = if is_answered(0) { read_line() } else { None };
     line.filter(|line| !line.is_empty())
@@ -222,7 +232,7 @@ pub(crate) fn not_removed(what: &str) -> Failure {
     Failure::new(Code::NotConfirmed, format!("{what} stays, because you did not say yes"))
 }
 
-/// Nobody could be asked whether something is to be removed.
+/// There was no terminal to ask on whether something is to be removed.
 pub(crate) fn not_asked(what: &str) -> Failure {
     let message = format!("{what} stays: there is no terminal to ask on");
     Failure::new(Code::NotConfirmed, message).hint("`--yes` removes it without asking")
@@ -243,44 +253,66 @@ fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
             say("\n");
             return is_terminal().then(|| answer.unwrap_or_default());
         };
-        // Whoever was only stopped is asked again.
+        // A session obeys it by itself.
+        if interrupt::is_listening(signal) {
+            return None;
+        }
+        // After a stop the question is asked again.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
 }
 
-/// Signals that would end or stop us in the middle of something; dropped, they do so again.
-struct Signals {
+/// Signals that would end or stop us in the middle of something; dropped, they do so again, unless a session listens to them.
+struct Signals(&'static Held);
+
+/// The process has one handler of each signal, which is registered once and for all.
+static HELD: OnceLock<Held> = OnceLock::new();
+
+struct Held {
     came: Arc<AtomicUsize>,
-    pass: Arc<AtomicBool>,
+    /// For each signal, whether it has its usual effect.
+    passes: Vec<(i32, Arc<AtomicBool>)>,
+}
+
+impl Held {
+    fn register() -> Held {
+        let came: Arc<AtomicUsize> = Arc::default();
+        let mut passes = Vec::new();
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
+            let pass: Arc<AtomicBool> = Arc::default();
+            // One that cannot be held ends us at once, as ever.
+            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&pass));
+            let number = usize::try_from(signal).unwrap_or_default();
+            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&came), number);
+            passes.push((signal, pass));
+        }
+        Held { came, passes }
+    }
 }
 
 impl Signals {
     fn hold() -> Signals {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
-        let held = Signals { came: Arc::default(), pass: Arc::default() };
-        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
-            // One that cannot be held ends us at once, as ever.
-            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&held.pass));
-            let number = usize::try_from(signal).unwrap_or_default();
-            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&held.came), number);
-        }
-        held
+        let held = HELD.get_or_init(Held::register);
+        held.passes.iter().for_each(|(_, pass)| pass.store(false, Ordering::SeqCst));
+        held.came.store(0, Ordering::SeqCst);
+        Signals(held)
     }
 
     fn came(&self) -> Option<i32> {
-        i32::try_from(self.came.load(Ordering::SeqCst)).ok().filter(|signal| *signal > 0)
+        i32::try_from(self.0.came.load(Ordering::SeqCst)).ok().filter(|signal| *signal > 0)
     }
 
     fn take(&self) -> Option<i32> {
         let came = self.came();
-        self.came.store(0, Ordering::SeqCst);
+        self.0.came.store(0, Ordering::SeqCst);
         came
     }
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.pass.store(true, Ordering::SeqCst);
+        let own = self.0.passes.iter().filter(|(signal, _)| !interrupt::is_listening(*signal));
+        own.for_each(|(_, pass)| pass.store(true, Ordering::SeqCst));
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) mod review;
 mod run;
 mod schema;
 mod session;
-mod skill;
+pub(crate) mod skill;
 pub(crate) mod trace;
 pub(crate) mod trust;
 mod tui;

@@ -97,7 +97,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.styled {
             Some(styled) => formatter.write_str(styled)?,
-            None => writeln!(formatter, "{}", one_line(&self.message))?,
+            None => {
+                self.code.map_or(Ok(()), |code| write!(formatter, "error[{code}]: "))?;
+                writeln!(formatter, "{}", one_line(&self.message))?;
+            }
         }
         self.hints.iter().try_for_each(|hint| writeln!(formatter, "  hint: {}", one_line(hint)))
     }

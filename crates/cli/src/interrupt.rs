@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,11 @@ use crate::error::{Failure, Kind};
 
 /// How long an orderly end may take. Whatever runs for us then dies with us.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The signals that ask us to end.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// The handlers of signals are those of the process, and so is this.
+static IS_LISTENING: AtomicBool = AtomicBool::new(false);
 
 /// How long a single question to servers may take to end in order: little enough for whoever waits at a prompt.
 const SHORT_GRACE: Duration = Duration::from_secs(2);
@@ -118,10 +123,16 @@ impl Drop for QuietTerminal {
     }
 }
 
+/// Whether a session obeys a signal that asks us to end.
+pub(crate) fn is_listening(signal: i32) -> bool {
+    IS_LISTENING.load(Ordering::SeqCst) && ENDING.contains(&signal)
+}
+
 /// Calls `respond` for each signal that asks us to end, on a thread of its own. It says within which time the process
 /// ends, if it does; the guards of our children then end what still runs.
 fn on_signals(respond: impl Fn(i32) -> Option<Duration> + Send + 'static) {
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    let Ok(mut signals) = Signals::new(ENDING) else { return };
+    IS_LISTENING.store(true, Ordering::SeqCst);
     let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             if let Some(grace) = respond(signal) {

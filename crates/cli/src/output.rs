@@ -315,21 +315,21 @@ impl Output {
             if failure.kind != Kind::Usage {
                 self.log.add("error", &failure.message);
             }
-            let said = failure.code.map_or_else(|| "ollm".to_owned(), |code| format!("{RED}error[{code}]{PLAIN}"));
+            let code = failure.code.map(|code| format!("{RED}error[{code}]{PLAIN}: "));
+            let message = one_line(&failure.message);
             match self.screen() {
-                Some(_) => self.say(&failure.message),
-                None => drop(writeln!(anstream::stderr(), "{said}: {}", one_line(&failure.message))),
+                Some(screen) => screen.show(&format!("{}{message}\n", code.unwrap_or_default())),
+                None => {
+                    let who = code.unwrap_or_else(|| "ollm: ".to_owned());
+                    let _ = writeln!(anstream::stderr(), "{who}{message}");
+                }
             }
         }
         for hint in &failure.hints {
             self.explain(&format!("  hint: {}\n", one_line(hint)));
         }
         if let Some(code) = failure.code.filter(|_| io::stderr().is_terminal()) {
-            let hint = format!("{DIM}  `ollm help {code}` explains it{PLAIN}\n");
-            match self.screen() {
-                Some(screen) => screen.show(&hint),
-                None => drop(anstream::stderr().write_all(hint.as_bytes())),
-            }
+            self.explain(&format!("{DIM}  `ollm help {code}` explains it{PLAIN}\n"));
         }
         failure.kind as u8
     }

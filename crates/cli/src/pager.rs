@@ -107,6 +107,8 @@ fn fitting(line: &str, room: usize, columns: usize) -> (&str, usize) {
         let width = match char {
             '\n' => 0,
             '\t' => TAB - column % TAB,
+            // It makes many a narrow character before it a wide one.
+            '\u{fe0f}' => 1,
             // Characters of which terminals disagree count as wide: rather a row too many than one too few.
             char => char.width_cjk().unwrap_or(1),
         };

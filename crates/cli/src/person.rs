@@ -11,10 +11,9 @@ use serde_json::Value;
 
 use crate::ask::{Asker, Chosen};
 use crate::open;
-use crate::output::say;
 
-/// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
-const LONGEST_CALL: usize = 16 << 10;
+/// A longer question is not asked: a yes counts only for what was shown, and no one reads that much.
+const LONGEST_QUESTION: usize = 1 << 20;
 
 /// The person, for the questions of the application.
 #[derive(Debug)]
@@ -40,10 +39,7 @@ impl Person for AppPerson {
     }
 
     fn say(&self, text: &str) {
-        match &self.asker {
-            Asker::Lines(spinner) => spinner.hidden(|| say(text)),
-            Asker::Dialog(screen) => screen.show(text),
-        }
+        self.asker.say(text);
     }
 
     fn open_page(&self, url: &str) -> bool {
@@ -77,10 +73,17 @@ impl Approve for CallApprover {
             let path = args.and_then(|args| args.get("path")).and_then(Value::as_str).unwrap_or_default();
             let _ = write!(question, " {}\n{}", one_line(path), escape_for_people(diff.trim_end()));
         } else if let Some(args) = args {
-            let _ = write!(question, " {}", one_line(&cut(&args.to_string(), LONGEST_CALL)));
+            let _ = write!(question, " {}", one_line(&args.to_string()));
         }
         if let Some(reason) = &request.reason {
             let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
+        }
+        if question.len() > LONGEST_QUESTION {
+            let size = question.len();
+            let operation = one_line(&cut(&request.operation, 200));
+            self.asker
+                .say(&format!("{operation} is refused: it has {size} bytes, and {LONGEST_QUESTION} can be shown.\n"));
+            return Consent::No;
         }
         question.push_str("\n  May it run?");
         let always = request.standing.as_ref().map(|standing| format!("[a]lways ({})", one_line(standing)));

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use ollm_store::one_line;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::output::{is_shown, screen_size};
 use crate::timeline::{BOLD, DIM, PLAIN, RED};
+use crate::tui::text::{fitted, width_of};
 
 const GREEN: &str = "\x1b[32m";
 const YELLOW: &str = "\x1b[33m";
@@ -54,7 +54,7 @@ fn drawn<const N: usize>(head: Option<[&str; N]>, rows: &[[String; N]], screen: 
     let mut widths = head.map_or([0; N], |head| head.map(str::len));
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
+            *width = (*width).max(width_of(cell));
         }
     }
     let shown = fit(&mut widths, screen);
@@ -124,19 +124,9 @@ fn fit<const N: usize>(widths: &mut [usize; N], screen: usize) -> usize {
 
 /// A cell of exactly this width.
 fn filled(cell: &str, width: usize) -> String {
-    let mut shown = String::new();
-    let mut used = 0;
-    for letter in cell.chars() {
-        let wide = letter.width().unwrap_or(0);
-        if used + wide > width || (used + wide == width && cell.width() > width) {
-            shown.push('…');
-            used += 1;
-            break;
-        }
-        shown.push(letter);
-        used += wide;
-    }
-    shown + &" ".repeat(width.saturating_sub(used))
+    let shown = fitted(cell, width);
+    let rest = width.saturating_sub(width_of(&shown));
+    shown + &" ".repeat(rest)
 }
 
 #[cfg(test)]
@@ -160,7 +150,7 @@ mod tests {
     fn rows_fit_into_every_screen_and_keep_what_is_short() {
         for screen in [1, 4, 8, 20, 30, 60, 200] {
             let text = plain(&drawn(Some(HEAD), &rows(), screen));
-            assert!(text.lines().all(|line| line.width() <= screen), "{screen}: {text}");
+            assert!(text.lines().all(|line| width_of(line) <= screen), "{screen}: {text}");
             assert!(screen < 20 || text.contains("trusted"), "{screen}: {text}");
         }
         assert!(!drawn(Some(HEAD), &rows(), usize::MAX).contains('…'));

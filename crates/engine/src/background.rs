@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ollm_process::{Children, Job};
+use ollm_process::{Children, Job, after};
 use ollm_protocol::{Event, EventKind, Hook};
 
 use crate::action::Task;
@@ -198,7 +198,7 @@ impl Shared {
 
     /// Waits until no thread is left, but not for ever.
     fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue>, patience: Duration) -> MutexGuard<'a, Queue> {
-        let deadline = Instant::now() + patience;
+        let deadline = after(Instant::now(), patience);
         while queue.threads > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -41,6 +41,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ollm_process::after;
+
 mod filter;
 mod message;
 mod queue;
@@ -292,12 +294,12 @@ pub struct Watch<'a> {
 impl Watch<'_> {
     /// The next message, if one comes in time.
     pub fn next(&self, patience: Duration) -> Option<Arc<Message>> {
-        self.queue.pop(deadline(patience))
+        self.queue.pop(Some(after(Instant::now(), patience)))
     }
 
     /// The next message of which a predicate holds, if one comes in time.
     pub fn wait_for(&self, patience: Duration, mut predicate: impl FnMut(&Message) -> bool) -> Option<Arc<Message>> {
-        let deadline = deadline(patience);
+        let deadline = Some(after(Instant::now(), patience));
         loop {
             let message = self.queue.pop(deadline)?;
             if predicate(&message) {
@@ -316,13 +318,6 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         self.bus.unsubscribe(self.subscription);
     }
-}
-
-/// When patience ends; a patience beyond the clock's range lasts a year.
-fn deadline(patience: Duration) -> Option<Instant> {
-    const LONG: Duration = Duration::from_hours(24 * 365);
-    let now = Instant::now();
-    now.checked_add(patience).or_else(|| now.checked_add(LONG))
 }
 
 /// A listener's own state may be half changed after a panic; that is its owner's to guard.

@@ -1,4 +1,4 @@
-//! The arguments of a tool of which nothing is known: any text among them may be a command or a path.
+//! The arguments of which nothing is known: any text among them may be a command or a path.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(crate) struct Loose<'a> {
     lists: Vec<Vec<String>>,
 }
 
-/// The texts of a call that is about to happen, if nothing is known of its tool.
+/// The texts of a call that is about to happen, as far as nothing is known of them.
 pub(crate) fn loose(event: &Event) -> Loose<'_> {
     let mut loose = Loose::default();
     if event.kind != EventKind::BeforeTool {
@@ -27,7 +27,11 @@ pub(crate) fn loose(event: &Event) -> Loose<'_> {
     }
     let args = event.data.get("args");
     match event.text("tool_name").filter(|name| !name.is_empty()) {
-        Some(name) => args.filter(|args| tool::is_unknown(name, args)).into_iter().for_each(|args| loose.take(args)),
+        Some(name) => {
+            for value in args.map(|args| tool::unknown_values(name, args)).unwrap_or_default() {
+                loose.take(value);
+            }
+        }
         // Where not even the name of the tool is known, any field may be an argument.
         None => event.data.values().for_each(|value| loose.take(value)),
     }

@@ -25,7 +25,15 @@ pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
 
 /// A path as seen from a folder, without `.`, `..` and doubled slashes.
 pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
-    tidied(folder.join(path))
+    tidied(in_folder(folder, path))
+}
+
+/// A path as seen from a folder, as it is written. Room for both is made at once.
+pub(crate) fn in_folder(folder: &Path, path: &str) -> PathBuf {
+    let mut joined = PathBuf::with_capacity(folder.as_os_str().len() + 1 + path.len());
+    joined.push(folder);
+    joined.push(path);
+    joined
 }
 
 /// Whether two tidy paths are the same, by their texts.
@@ -99,6 +107,11 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
 pub(crate) fn tidied(path: PathBuf) -> PathBuf {
     if is_tidy(path.as_os_str().as_encoded_bytes()) {
         return path;
+    }
+    // A folder joined with `.`, as most searches begin.
+    let folder = path.to_str().and_then(|text| text.strip_suffix("/."));
+    if let Some(folder) = folder.filter(|folder| is_tidy(folder.as_bytes())) {
+        return PathBuf::from(folder);
     }
     let mut tidied = PathBuf::new();
     for part in path.components() {
@@ -336,6 +349,26 @@ fn set_end(text: &str) -> Option<usize> {
             (Some(length), _) => at += length,
             (None, ']') => return Some(at + 1),
             (None, next) => at += next.len_utf8(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tidy_path_is_the_same_place() {
+        for (path, tidy) in [
+            ("/a/b", "/a/b"),
+            ("/a/b/.", "/a/b"),
+            ("/a/./b/", "/a/b"),
+            ("/a/b/..", "/a"),
+            ("/.", "/"),
+            ("/", "/"),
+            ("/a/..", "/"),
+        ] {
+            assert_eq!(tidied(PathBuf::from(path)), Path::new(tidy), "{path}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The second guard: writes to the files that decide which guards run.
 
 mod own;
-mod protected;
 mod repository;
 mod roots;
 mod search;
@@ -15,6 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ollm_protocol::protected::protected;
+pub use ollm_protocol::protected::{From, Lock, PROTECTED, Protected, Row};
 use ollm_protocol::{Event, Verdict};
 
 use crate::{
@@ -28,8 +29,6 @@ use crate::{
     walk::{Deed, Run},
     writes::{self, Touch},
 };
-use protected::protected;
-pub use protected::{From, Lock, PROTECTED, Protected, Row};
 use watch::{Hit, Reach, Watch};
 
 /// Whose files are to be protected, and where relative paths begin.
@@ -83,12 +82,26 @@ impl Shelter {
         protected(home.as_deref(), &projects).into_iter().chain(single).collect()
     }
 
-    /// Whether a field may name our own program, by its last part alone.
-    fn may_be_program(&self, field: &Field) -> bool {
+    /// Whether a field may name our own program, by its last part alone; of all files in a folder, by the folder.
+    fn may_be_program(&self, field: &Field, place: &Place) -> bool {
         let text = field.tail.as_deref().unwrap_or(&field.text);
-        let name = path::base_name(text);
         let own = self.executable.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
         let mut names = std::iter::once("ollm").chain(own);
+        // Most words end otherwise, whatever folder they begin with.
+        let ends = |name: &str| {
+            let start = text.len().checked_sub(name.len());
+            start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
+        };
+        if !field.glob && text.is_ascii() && !names.clone().chain([".exe"]).any(ends) {
+            return false;
+        }
+        let name = path::base_name(text);
+        if field.glob && name == "*" && !field.open() {
+            let folder = text.strip_suffix('*').unwrap_or(text);
+            let own = self.executable.as_deref().and_then(Path::parent);
+            let has_programs = |folder: PathBuf| folder.ends_with("bin") || own == Some(&folder);
+            return place.folders.iter().any(|here| has_programs(path::join(here, folder)));
+        }
         names.any(|own| if field.glob { path::fits(&name, own) } else { own.eq_ignore_ascii_case(&name) })
     }
 
@@ -180,7 +193,7 @@ fn open_deed(deed: &Deed) -> Option<String> {
 }
 
 fn judge(deed: &Deed, here: &Place, watch: &impl Deref<Target = Watch>, shelter: &Shelter) -> Vec<Finding> {
-    let is_ours = |field: &Field, place: &Place| shelter.may_be_program(field) && watch.is_program(field, place);
+    let is_ours = |field: &Field, place: &Place| shelter.may_be_program(field, place) && watch.is_program(field, place);
     match deed {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
         Deed::Read { file, place } => is_ours(file, place).then(|| own::read(file)).into_iter().collect(),

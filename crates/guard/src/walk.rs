@@ -138,8 +138,8 @@ struct Walker {
     outer: Outer,
     /// Names that stand for other commands: aliases, `hash -p`.
     aliases: HashMap<String, Vec<String>>,
-    /// What the script has written into files.
-    written: HashMap<PathBuf, Written>,
+    /// What the script has written into files, by their names and then by their paths.
+    written: HashMap<String, HashMap<PathBuf, Written>>,
     /// How many guesses it takes that what comes next runs at all.
     guesses: usize,
     /// Whether the next command is part of a longer one whose words were all guessed at.

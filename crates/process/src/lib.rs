@@ -64,6 +64,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod clock;
 mod error;
 mod find;
 mod job;
@@ -74,6 +75,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+pub use clock::after;
 pub use error::{SpawnError, Stage};
 pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};

@@ -20,7 +20,8 @@ pub struct BoxRules {
     pub hidden: Vec<PathBuf>,
     /// The only places that can be written; all others when absent. What is read-only stays so within them.
     pub writable: Option<Vec<PathBuf>>,
-    /// The only places that can be read and run, beside those that can be written; all when absent. Only Landlock has this.
+    /// The only places that can be read and run, beside those that can be written; all when absent. Landlock holds this,
+    /// also for a box by namespaces.
     pub readable: Option<Vec<PathBuf>>,
     /// Folders that stay writable as a whole under Landlock, which cannot forbid what lies below a folder that it allows.
     pub whole: Vec<PathBuf>,
@@ -30,6 +31,9 @@ pub struct BoxRules {
     pub temporary: Option<PathBuf>,
     /// Whether the program shares a person's terminal: nothing can be typed there in their place then.
     pub terminal: bool,
+    /// The newest version of Landlock that is used where it holds the box; what the kernel has when absent. So a box can be
+    /// seen as older kernels hold it.
+    pub landlock: Option<u8>,
     /// What is noted of what programs do; only where Landlock holds the box.
     pub watch: BoxWatch,
 }

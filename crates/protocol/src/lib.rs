@@ -20,6 +20,7 @@ mod json;
 pub mod matcher;
 pub mod pattern;
 mod placeholder;
+pub mod protected;
 mod remedy;
 mod scope;
 mod server;

@@ -274,9 +274,10 @@ fn rewrite<T>(
             Err(error) => (None, Err(error)),
         })
     })??;
-    // The list comes first: killed in between, it is newer than what was seen, never older. Whoever reads it next
-    // remembers it as well.
-    let _ = serial.map(|serial| remember(path, serial));
+    // The list comes first: killed in between, it is newer than what was seen, never older.
+    if let Some(serial) = serial {
+        remember(path, &serial)?;
+    }
     Ok(answer)
 }
 

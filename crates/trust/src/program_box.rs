@@ -1,7 +1,7 @@
 //! The box of a program that came with a project or an extension: what it may read, write and reach.
 //!
 //! System folders, programs on the search path with their libraries, its own files and the project can be read, a temporary
-//! folder of its own can be written. Everything else is what its permissions name.
+//! folder of its own can be written. Everything else is what its permissions name. What is protected stays so within that.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_process::{BoxAccess, BoxError, BoxMeans, BoxNetwork, BoxRules, BoxWatch, Job, ProcessBox, WatchedAccess};
 use ollm_protocol::PermissionsSpec;
+use ollm_protocol::protected::protected;
 
 use crate::TrustContext;
 
@@ -75,7 +76,7 @@ impl ProgramBox {
             let _ = DirBuilder::new().recursive(true).mode(0o700).create(self.place(folder));
         }
         let rules = self.rules();
-        match ProcessBox::new(BoxMeans::Landlock, &rules) {
+        match made(&rules) {
             Ok(made) => {
                 let reads_settings = || {
                     let file = self.home.as_ref().map(|home| home.join(".gitconfig"));
@@ -98,6 +99,7 @@ impl ProgramBox {
         let mut writable: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
         writable.extend(self.permissions.write.iter().map(|path| self.place(path)));
         BoxRules {
+            read_only: self.closed(),
             readable: Some(readable),
             writable: Some(writable),
             temporary: Some(self.temporary.clone()),
@@ -105,6 +107,19 @@ impl ProgramBox {
             watch: self.watch,
             ..BoxRules::default()
         }
+    }
+
+    /// What is protected within the places that can be written, and not named itself: that stays as it is.
+    fn closed(&self) -> Vec<PathBuf> {
+        let places: Vec<PathBuf> = self.permissions.write.iter().map(|path| self.place(path)).collect();
+        let real: Vec<PathBuf> = places.iter().filter_map(|place| place.canonicalize().ok()).collect();
+        if real.is_empty() {
+            return Vec::new();
+        }
+        let table = protected(self.home.as_deref(), std::slice::from_ref(&self.project));
+        let paths = table.into_iter().filter_map(|one| one.path.canonicalize().ok());
+        let is_inside = |path: &PathBuf| !real.contains(path) && real.iter().any(|place| path.starts_with(place));
+        paths.filter(is_inside).collect()
     }
 
     /// The place of a path that permissions name.
@@ -145,10 +160,15 @@ impl ProgramBox {
         let unread =
             self.unread(said).into_iter().map(|path| WatchedAccess { access: BoxAccess::Read(path), refused: true });
         accesses.extend(unread.filter(|seen| !accesses.contains(seen)).collect::<Vec<_>>());
+        let closed = self.closed();
         let mut wanted = self.permissions.clone();
         let mut names: Vec<String> = Vec::new();
         for seen in accesses.iter().filter(|seen| seen.refused) {
             let (name, list, path) = match &seen.access {
+                BoxAccess::Write { path, .. } if closed.iter().any(|one| path.starts_with(one)) => {
+                    names.push(format!("writing {}, which is protected", path.display()));
+                    continue;
+                }
                 BoxAccess::Read(path) => (format!("reading {}", path.display()), &mut wanted.read, path),
                 BoxAccess::Write { path, within } => (format!("writing {}", path.display()), &mut wanted.write, within),
                 BoxAccess::Network | BoxAccess::Service | BoxAccess::Connect(_) => {
@@ -170,7 +190,8 @@ impl ProgramBox {
         let more = names.len().saturating_sub(MOST_NAMED);
         names.truncate(MOST_NAMED);
         names.extend((more > 0).then(|| format!("{more} more")));
-        Some(format!("its box refused {}; {} allows it", names.join(", "), wanted.line()))
+        let line = if wanted == self.permissions { String::new() } else { format!("; {} allows it", wanted.line()) };
+        Some(format!("its box refused {}{line}", names.join(", ")))
     }
 
     /// The files that a program says it could not read, as far as it could not.
@@ -209,6 +230,14 @@ impl ProgramBox {
             (None, None) => path.display().to_string(),
         }
     }
+}
+
+/// A box by these rules. Landlock alone cannot keep what lies below a folder that it allows: without mounts, nothing new
+/// can be made beside it.
+fn made(rules: &BoxRules) -> Result<ProcessBox, BoxError> {
+    let by_mounts = || ProcessBox::new(BoxMeans::Namespaces, rules).ok();
+    let mounted = if rules.read_only.is_empty() { None } else { by_mounts() };
+    mounted.map_or_else(|| ProcessBox::new(BoxMeans::Landlock, rules), Ok)
 }
 
 /// Whether a line of a program says that something was refused.

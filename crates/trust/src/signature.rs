@@ -2,8 +2,9 @@
 //! nothing.
 //!
 //! One minisign signature covers the serial and every approval that counts. The serial grows with every change, and the
-//! highest one that was seen is remembered beside the file, so that an older list cannot be put back. This crate checks
-//! signatures; making one is up to the [`Signer`](crate::Signer).
+//! highest one that was seen is remembered beside the file, so that an older list cannot be put back. The key signs that
+//! memory, too: without it no list counts, so it is not enough to remove it. This crate checks signatures; making one is up
+//! to the [`Signer`](crate::Signer).
 
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,16 @@ pub enum ListTrouble {
         /// The highest serial that was seen.
         seen: u64,
     },
+    /// It was signed, but nothing that the key signed says which list was the last.
+    #[error("{} may be an older list: the key of hooks.approvalKey ({origin}) did not sign {}", path.display(), memory.display())]
+    Unremembered {
+        /// The list.
+        path: PathBuf,
+        /// The file that remembers the serial, which is missing or was changed.
+        memory: PathBuf,
+        /// Where the key is set.
+        origin: String,
+    },
     /// It was signed, but the machine's policy wants a newer one.
     #[error("{} has serial {serial}, and hooks.approvalSerial of the machine's policy is {floor}", path.display())]
     BelowFloor {
@@ -110,16 +121,28 @@ pub(crate) struct Seal<'a> {
 }
 
 impl Seal<'_> {
-    /// Gives a document the next serial and the signature over what counts in it.
-    pub(crate) fn put_on(&self, path: &Path, document: &mut Value, counting: &[&Approval]) -> Result<u64, ChangeError> {
+    /// Gives a document the next serial and the signature over what counts in it; what is to be remembered of it.
+    pub(crate) fn put_on(
+        &self,
+        path: &Path,
+        document: &mut Value,
+        counting: &[&Approval],
+    ) -> Result<SignedSerial, ChangeError> {
         let serial = serial_of(document).max(seen(path)?).max(self.key.floor).saturating_add(1);
         let signature = signed(self.key, &self.sign, &canonical(serial, counting))?;
+        let memory = signed(self.key, &self.sign, &last_serial(serial))?;
         if let Some(fields) = document.as_object_mut() {
             fields.insert("serial".to_owned(), serial.into());
             fields.insert("signature".to_owned(), signature.into());
         }
-        Ok(serial)
+        Ok(SignedSerial { serial, signature: memory })
     }
+}
+
+/// The serial of a list that was signed, with a signature of its own.
+pub(crate) struct SignedSerial {
+    serial: u64,
+    signature: String,
 }
 
 /// Has a statement signed, and makes sure that the right key did it.
@@ -144,7 +167,11 @@ pub(crate) fn check(
     if !is_signed(key, &canonical(serial, counting), signature) {
         return Err(ListTrouble::Forged { path, origin });
     }
-    let seen = seen(&path)?;
+    let known = recall(&path)?;
+    let Some(signed) = known.as_ref().and_then(|known| signed_serial(known, key)) else {
+        return Err(ListTrouble::Unremembered { memory: memory(&path), path, origin });
+    };
+    let seen = known.as_ref().map_or(signed, |known| serial_of(known).max(signed));
     if serial < seen {
         return Err(ListTrouble::Replayed { path, serial, seen });
     }
@@ -153,7 +180,7 @@ pub(crate) fn check(
     }
     if serial > seen {
         // Where it cannot be remembered, the next process sees it again.
-        let _ = remember(&path, serial);
+        let _ = update_memory(&path, serial, None);
     }
     Ok(serial)
 }
@@ -221,20 +248,48 @@ fn memory(list: &Path) -> PathBuf {
     list.parent().unwrap_or(Path::new("")).join("state/approval-serial.json")
 }
 
-/// The highest serial that was seen of a list.
-pub(crate) fn seen(list: &Path) -> Result<u64, Trouble> {
+/// What is signed of the serial alone.
+fn last_serial(serial: u64) -> Vec<u8> {
+    format!("ollm approvals, version {VERSION}, last serial {serial}\n").into_bytes()
+}
+
+/// What is remembered of a list.
+fn recall(list: &Path) -> Result<Option<Value>, Trouble> {
     match versioned::load(&memory(list), VERSION, MAX_BYTES) {
-        Loaded::Missing => Ok(0),
-        Loaded::Current(document) => Ok(serial_of(&document)),
+        Loaded::Missing => Ok(None),
+        Loaded::Current(document) => Ok(Some(document)),
         Loaded::Refused(trouble) => Err(trouble),
     }
 }
 
-/// Remembers that a serial was seen.
-pub(crate) fn remember(list: &Path, serial: u64) -> Result<(), UpdateError> {
+/// The serial that the key signed in what is remembered.
+fn signed_serial(known: &Value, key: &ApprovalKey) -> Option<u64> {
+    let serial = known.get("signed").and_then(Value::as_u64)?;
+    let signature = known.get("signature").and_then(Value::as_str)?;
+    is_signed(key, &last_serial(serial), signature).then_some(serial)
+}
+
+/// The highest serial that was seen of a list.
+pub(crate) fn seen(list: &Path) -> Result<u64, Trouble> {
+    Ok(recall(list)?.as_ref().map(serial_of).unwrap_or_default())
+}
+
+/// Remembers the serial of a list that was signed just now.
+pub(crate) fn remember(list: &Path, signed: &SignedSerial) -> Result<(), UpdateError> {
+    update_memory(list, signed.serial, Some(&signed.signature))
+}
+
+fn update_memory(list: &Path, serial: u64, signature: Option<&str>) -> Result<(), UpdateError> {
     versioned::update(&memory(list), VERSION, MAX_BYTES, |document| {
-        let known = document.as_ref().map(serial_of).unwrap_or_default();
-        Ok(((serial > known).then(|| json!({"version": VERSION, "serial": serial})), ()))
+        let mut known = document.unwrap_or_else(|| json!({"version": VERSION}));
+        let is_new = serial > serial_of(&known) || signature.is_some();
+        if let Some(fields) = known.as_object_mut() {
+            fields.insert("serial".to_owned(), serial.into());
+            if let Some(signature) = signature {
+                fields.extend([("signed".to_owned(), serial.into()), ("signature".to_owned(), signature.into())]);
+            }
+        }
+        Ok((is_new.then_some(known), ()))
     })
 }
 

@@ -135,7 +135,7 @@ pub(crate) fn send<'a>(
     let spawned = thread::Builder::new().name("model".to_owned()).spawn(move || carry(&agent, &order, &sender));
     spawned.map_err(|error| unreachable(&request.url, &error.to_string()))?;
     // The client keeps the time of each read; we allow for connecting on top.
-    let silence = patience.silence + patience.connect;
+    let silence = patience.silence.saturating_add(patience.connect);
     let none = Head { status: 0, is_json: false, is_page: false, retry_after: None };
     let end = Instant::now().checked_add(patience.answer);
     let mut reply = Reply { head: none, url: &request.url, arrivals, cancel, silence, end, told: 0 };

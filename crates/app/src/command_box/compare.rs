@@ -93,37 +93,39 @@ impl Known {
     }
 }
 
-/// Folders that were looked at: most protected paths are not there, and neither are the folders around them.
+/// Paths that were looked at: most protected ones are not there, and neither are the folders around them.
 #[derive(Default)]
-struct Folders(HashMap<PathBuf, Folder>);
+struct Seen(HashMap<PathBuf, Option<Entry>>);
 
+/// What is at a path, without what is in it.
 #[derive(Clone, Copy)]
-struct Folder {
-    is_there: bool,
+struct Entry {
     is_link: bool,
+    /// A file with a second name can be changed by that one.
+    has_twin: bool,
 }
 
-impl Folders {
-    fn look(&mut self, path: &Path) -> Folder {
+impl Seen {
+    fn look(&mut self, path: &Path) -> Option<Entry> {
         if let Some(known) = self.0.get(path) {
             return *known;
         }
-        let around = path.parent().is_none_or(|parent| self.look(parent).is_there);
+        let around = path.parent().is_none_or(|parent| self.look(parent).is_some());
         let found = around.then(|| path.symlink_metadata().ok()).flatten();
-        let folder = Folder { is_there: found.is_some(), is_link: found.is_some_and(|found| found.is_symlink()) };
-        self.0.insert(path.to_owned(), folder);
-        folder
+        let entry =
+            found.map(|found| Entry { is_link: found.is_symlink(), has_twin: found.is_file() && found.nlink() > 1 });
+        self.0.insert(path.to_owned(), entry);
+        entry
     }
 
     /// What is at a path now; nothing if nothing is.
     fn content(&mut self, path: &Path, known: &mut Known) -> Option<Content> {
-        let around = path.parent().is_none_or(|parent| self.look(parent).is_there);
-        around.then(|| content(path, &mut MOST.clone(), known)).flatten()
+        self.look(path).and_then(|_| content(path, &mut MOST.clone(), known))
     }
 
     /// The innermost folder around a path that is there.
     fn anchor(&mut self, path: &Path) -> PathBuf {
-        let found = path.ancestors().skip(1).find(|folder| self.look(folder).is_there);
+        let found = path.ancestors().skip(1).find(|folder| self.look(folder).is_some());
         found.unwrap_or(Path::new("/")).to_owned()
     }
 }
@@ -135,35 +137,36 @@ struct Budget {
 }
 
 impl Baseline {
-    /// Looks at all paths but those that the kernel holds.
+    /// Looks at all paths but those that the kernel holds. They come sorted, so that what is in a folder is behind it.
     pub(super) fn take(watched: &[WatchedPath], held: &dyn Fn(&Path) -> bool, known: &mut Known) -> Baseline {
-        let mut folders = Folders::default();
-        let is_locked = |one: &&WatchedPath| {
-            // A file with a second name can be changed by that one.
-            let has_twin = |found: &fs::Metadata| found.is_file() && found.nlink() > 1;
-            let is_lockable = |found: fs::Metadata| !found.is_symlink() && !has_twin(&found);
-            one.lock == Lock::Locked && held(&one.path) && one.path.symlink_metadata().is_ok_and(is_lockable)
+        let mut seen = Seen::default();
+        let is_locked = |one: &WatchedPath, seen: &mut Seen| {
+            let is_lockable = |found: Entry| !found.is_link && !found.has_twin;
+            one.lock == Lock::Locked && held(&one.path) && seen.look(&one.path).is_some_and(is_lockable)
         };
-        let locked: HashSet<&Path> = watched.iter().filter(is_locked).map(|one| one.path.as_path()).collect();
         let mut paths: Vec<WatchedPath> = Vec::new();
+        let (mut locked, mut folders): (Option<&Path>, HashSet<&Path>) = (None, HashSet::new());
         for one in watched {
-            // A link on the way could be made to lead elsewhere.
-            for folder in one.path.ancestors().skip(1) {
-                if folders.look(folder).is_link && folder.parent().is_some_and(may_change) {
+            // A link on the way could be made to lead elsewhere. Who has seen a folder has seen those around it.
+            for folder in one.path.ancestors().skip(1).take_while(|folder| folders.insert(folder)) {
+                if seen.look(folder).is_some_and(|found| found.is_link) && folder.parent().is_some_and(may_change) {
                     paths.push(WatchedPath { path: folder.to_owned(), lock: Lock::Locked, whole: true });
                 }
             }
             // What lies in a locked folder is locked with it, also if it is not there.
-            if one.whole && !one.path.ancestors().any(|around| locked.contains(around)) {
-                paths.push(one.clone());
+            if locked.is_none_or(|locked| !one.path.starts_with(locked)) {
+                locked = is_locked(one, &mut seen).then_some(one.path.as_path());
+                if one.whole && locked.is_none() {
+                    paths.push(one.clone());
+                }
             }
         }
         paths.sort_by(|one, other| one.path.cmp(&other.path));
         paths.dedup_by(|one, other| one.path == other.path);
         let look = |WatchedPath { path, lock, .. }: WatchedPath| {
-            let before = match folders.content(&path, known) {
+            let before = match seen.content(&path, known) {
                 Some(content) => Before::Kept(content),
-                None => Before::Absent(folders.anchor(&path)),
+                None => Before::Absent(seen.anchor(&path)),
             };
             Watched { path, lock, before }
         };
@@ -172,13 +175,13 @@ impl Baseline {
 
     /// Puts everything back that was changed since, and says so.
     pub(super) fn restore(self, known: &mut Known) -> Vec<String> {
-        let mut folders = Folders::default();
+        let mut seen = Seen::default();
         let restore = |watched: Watched| {
-            let now = folders.content(&watched.path, known);
+            let now = seen.content(&watched.path, known);
             let note = watched.restore(now);
             if note.is_some() {
                 // Something was moved.
-                folders = Folders::default();
+                seen = Seen::default();
             }
             note
         };

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ollm_engine::{Outcome, Report};
+use ollm_process::after;
 use ollm_protocol::dialect::{AgentDialect, agent_named};
 use ollm_protocol::event::Power;
 use ollm_protocol::{Dialect, Event, EventKind, Remedy, Request, Verdict};
@@ -137,7 +138,7 @@ fn missed(agent: &AgentDialect, within: Option<Duration>, patience: Duration) ->
 /// When an answer is due that somebody waits for this long.
 pub fn ends(patience: Duration, started: Instant) -> Instant {
     let margin = (patience / 10).clamp(Duration::from_millis(250), Duration::from_secs(5));
-    started + patience.saturating_sub(margin)
+    after(started, patience.saturating_sub(margin))
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.

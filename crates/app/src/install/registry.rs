@@ -175,13 +175,12 @@ impl Registry {
             .hint("remove it and install it again to have it from another index"))
     }
 
-    /// The highest version of what is needed that will do, if this index is the one that its name leads to.
+    /// The highest version of what is needed that will do and that this index has.
     pub(super) fn accepted(&self, needed: &Dependency, index: &str) -> Option<Version> {
-        let (address, first) = self.readable().find(|(_, index)| !index.versions(&needed.name).is_empty())?;
-        let versions = first.versions(&needed.name).into_iter();
+        let (_, index) = self.readable().find(|(address, _)| shown(address) == index)?;
+        let versions = index.versions(&needed.name).into_iter();
         let fitting = versions.filter(|entry| needed.accepts(&entry.version.to_string()));
-        let best = fitting.max_by(|one, other| one.order().cmp(&other.order()))?;
-        (shown(address) == index).then(|| best.version.clone())
+        fitting.max_by(|one, other| one.order().cmp(&other.order())).map(|best| best.version.clone())
     }
 
     fn unknown(&self, name: &str, context: &AppContext) -> AppError {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ollm_mcp::ElicitAnswer;
 use serde_json::{Map, Value};
 
-use super::{consent, quoted, word};
+use super::{consent, quoted, too_long, word};
 use crate::port::Person;
 
 mod field;
@@ -29,7 +29,11 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
             return ElicitAnswer::Decline;
         }
     };
-    let mut shown = format!("\nServer `{}` asks you:\n{}", word(server), quoted(message));
+    let message = match quoted(message) {
+        Ok(message) => message,
+        Err(why) => return too_long(server, &why, person),
+    };
+    let mut shown = format!("\nServer `{}` asks you:\n{message}", word(server));
     for field in &fields {
         let _ = writeln!(shown, "  - {}", field.described());
     }
@@ -41,8 +45,10 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
     }
     let Some(content) = fill(&fields, person, over) else { return ElicitAnswer::Cancel };
     let content = Value::Object(content);
-    let review =
-        format!("  Send {} to `{}`? [y]es, [n]o, anything else cancels: ", word(&content.to_string()), word(server));
+    let review = match quoted(&content.to_string()) {
+        Ok(all) => format!("{all}  Send it to `{}`? [y]es, [n]o, anything else cancels: ", word(server)),
+        Err(why) => return too_long(server, &why, person),
+    };
     match consent(&review, person, over) {
         Some(ElicitAnswer::Accept(_)) => ElicitAnswer::Accept(Some(content)),
         other => other.unwrap_or(ElicitAnswer::Cancel),

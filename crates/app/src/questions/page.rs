@@ -3,7 +3,7 @@
 use ollm_mcp::{ElicitAnswer, web_address};
 use serde_json::Value;
 
-use super::{consent, quoted, word};
+use super::{consent, quoted, too_long, word};
 use crate::port::Person;
 
 pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> ElicitAnswer {
@@ -15,11 +15,15 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
         ));
         return ElicitAnswer::Decline;
     };
+    let message = match quoted(text("message")) {
+        Ok(message) => message,
+        Err(why) => return too_long(server, &why, person),
+    };
     let shown = format!(
         "\nServer `{}` asks you to open a page of {}:\n{}  {}\n  Open it in a browser? [y]es, [n]o, anything else cancels: ",
         word(server),
         word(&address.host),
-        quoted(text("message")),
+        message,
         address.url,
     );
     let answer = consent(&shown, person, over).unwrap_or(ElicitAnswer::Cancel);

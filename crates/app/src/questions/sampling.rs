@@ -81,7 +81,9 @@ impl Sampler {
             (true, person) => person,
             (false, _) => None,
         };
-        if person.is_some_and(|person| !self.permitted(server, &messages, person, over)) {
+        if let Some(person) = person
+            && !self.permitted(server, &messages, person, over)?
+        {
             return Err("the person declined".to_owned());
         }
         let name = guard(&self.model).clone();
@@ -97,9 +99,11 @@ impl Sampler {
             }
         });
         let answered = answered.map_err(|error| error.to_string())?;
-        let shown = format!("\nThe model answers `{}`:\n{}", word(server), quoted(&answered.content));
-        if person.is_some_and(|person| !sent(&shown, person, over)) {
-            return Err("the person declined".to_owned());
+        if let Some(person) = person {
+            let shown = format!("\nThe model answers `{}`:\n{}", word(server), quoted(&answered.content)?);
+            if !sent(&shown, person, over) {
+                return Err("the person declined".to_owned());
+            }
         }
         Ok(json!({
             "role": "assistant",
@@ -109,22 +113,28 @@ impl Sampler {
         }))
     }
 
-    fn permitted(&self, server: &str, messages: &[Message], person: &dyn Person, over: &dyn Fn() -> bool) -> bool {
+    fn permitted(
+        &self,
+        server: &str,
+        messages: &[Message],
+        person: &dyn Person,
+        over: &dyn Fn() -> bool,
+    ) -> Result<bool, String> {
         let said: Vec<String> =
             messages.iter().map(|message| format!("{}: {}", message.role(), message.content())).collect();
         let shown = format!(
             "\nServer `{}` wants to ask your model:\n{}  May it? [y]es, [a]lways in this session, [N]o: ",
             word(server),
-            quoted(&said.join("\n"))
+            quoted(&said.join("\n"))?
         );
-        match person.ask(&shown, over).unwrap_or_default().to_lowercase().as_str() {
+        Ok(match person.ask(&shown, over).unwrap_or_default().to_lowercase().as_str() {
             "y" | "yes" => true,
             "a" | "always" => {
                 guard(&self.trusted).push(server.to_owned());
                 true
             }
             _ => false,
-        }
+        })
     }
 }
 

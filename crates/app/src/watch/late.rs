@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::Outcome;
+use ollm_process::after;
 use ollm_protocol::Source;
 
 use super::cause::Chain;
@@ -97,7 +98,7 @@ impl LateRuns {
     /// Takes note of hooks that go on for a file.
     pub(super) fn add(&mut self, path: &Path, chain: Chain, from: SystemTime, run: &HookRun) {
         if let HookRun::Late { trace_id, count, timeout } = run {
-            let deadline = Instant::now() + *timeout;
+            let deadline = after(Instant::now(), *timeout);
             let run = LateRun { trace_id: trace_id.clone(), count: *count, from, chain, deadline };
             self.files.insert(path.to_owned(), run);
         }

@@ -13,6 +13,8 @@ use ollm_catalog::KEYS;
 use ollm_protocol::EventKind;
 use ollm_protocol::dialect::AGENTS;
 
+use crate::command::skill::skill_id;
+
 /// What an argument names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NameSource {
@@ -23,6 +25,7 @@ pub(crate) enum NameSource {
     Keys,
     Servers,
     Sessions,
+    Skills,
 }
 
 /// The command, the names that its arguments have in it and its own commands, and what they name. The first row that fits counts.
@@ -40,6 +43,7 @@ const ROWS: &[(&str, &[&str], NameSource)] = &[
     ("run", &["resume"], NameSource::Sessions),
     ("chat", &["resume"], NameSource::Sessions),
     ("session", &["id"], NameSource::Sessions),
+    ("skill", &["name"], NameSource::Skills),
     ("trace", &["event"], NameSource::Events),
     ("trace", &["hook"], NameSource::Hooks),
     ("trace", &["session"], NameSource::Sessions),
@@ -101,6 +105,12 @@ fn candidates(source: NameSource, context: &AppContext) -> Vec<CompletionCandida
         NameSource::Servers => {
             let Ok(servers) = Servers::load(context) else { return Vec::new() };
             servers.all.iter().map(|server| CompletionCandidate::new(&server.spec.name)).collect()
+        }
+        NameSource::Skills => {
+            let Ok(app) = App::load(context) else { return Vec::new() };
+            let extensions = app.extensions.iter().filter(|extension| extension.is_on());
+            let skills = extensions.flat_map(|one| one.skills().0.into_iter().map(move |skill| (one, skill)));
+            skills.map(|(extension, skill)| named(&skill_id(extension, &skill), &skill.description)).collect()
         }
         NameSource::Sessions => {
             let (listed, _) = ollm_agent::list(&sessions(context)).unwrap_or_default();

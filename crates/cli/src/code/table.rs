@@ -37,7 +37,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         Code::UnknownSkill => (
             "No extension that is on brings a skill of this name, or several do.",
             "ollm skill show revew",
-            "`ollm skill list` shows the skills. EXTENSION:SKILL names one of several.",
+            "`ollm skill list` shows the skills. EXTENSION.SKILL names one of several.",
         ),
         Code::UnknownTool => (
             "The MCP server does not offer a tool of this name, or its declaration denies the tool.",
@@ -56,7 +56,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::UnknownAgent => (
             "ollm cannot be connected to an agent of this name, or the agent has no settings of this kind.",
-            "ollm connect cladue-code",
+            "ollm connect cladue",
             "`ollm connect` lists the agents that are known.",
         ),
         Code::UnknownSetting => (
@@ -66,7 +66,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::UnknownModel => (
             "The name of the model cannot be read, or the server does not have the model.",
-            "ollm run --model qwen99 hello",
+            "ollm run --model openai: hello",
             "`ollm model list` shows the models of a local Ollama. `ollm model pull NAME` fetches one.",
         ),
         Code::UnknownName => (
@@ -81,7 +81,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::InvalidArguments => (
             "The arguments are no JSON object, or do not fit the schema of the tool or the placeholders of the skill.",
-            "ollm mcp call files read_file --args '{\"paht\": \"x\"}'",
+            "ollm mcp call files read_file --args '['",
             "`ollm mcp tools SERVER` and `ollm skill show NAME` show what is expected.",
         ),
         Code::AlreadyThere => (
@@ -95,13 +95,13 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "`mkdir .ollm` makes the folder a project. A folder with `.git` is one, too.",
         ),
         Code::NotConfirmed => (
-            "Something would be removed, and nobody said yes: there was another answer, or no terminal to ask on.",
-            "ollm hook remove guard < /dev/null",
+            "Something would be removed, and the answer was not yes, or there was no terminal to ask on.",
+            "ollm hook new guard\nollm hook remove guard < /dev/null",
             "Run it on a terminal, or with `--yes`.",
         ),
         Code::Elsewhere => (
             "The hook or server comes from another file, an extension, the policy of the machine or ollm itself.",
-            "ollm hook edit builtin:dangerous-commands timeout=1",
+            "ollm hook edit builtin:destructive-commands timeout=1",
             "The message names the file. `ollm hook disable ID` switches a hook off without changing it.",
         ),
         Code::LowerVersion => (
@@ -111,7 +111,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::UnreadableFile => (
             "The file is missing, too large, no regular file, not text, or you may not read it. What it declares is not loaded.",
-            "chmod 000 ~/.ollm/hooks/guard.json\nollm hook list",
+            "mkdir ~/.ollm/hooks/guard.json\nollm hook list",
             "Make the file readable, or remove it. `ollm hook validate FILE` checks one file.",
         ),
         Code::InvalidSyntax => (
@@ -166,7 +166,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::InvalidVariable => (
             "An environment variable has a value that does not fit, is mistyped, or is not set though a server wants it.",
-            "OLLM_TRACE_LEVEL=loud ollm hook list",
+            "OLLM_LOG_LEVEL=loud ollm hook list",
             "Correct or unset the variable. `ollm config show` names the variable of each setting.",
         ),
         Code::MissingFile => (
@@ -176,22 +176,22 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::UndeclaredScript => (
             "A script lies in a folder of hooks, but no hook file names it, so it never runs.",
-            "cp guard.sh ~/.ollm/hooks/",
+            "touch ~/.ollm/hooks/guard.sh\nollm hook validate",
             "`ollm hook add EVENT FILE` declares it.",
         ),
         Code::BrokenCase => (
             "A golden case beside a hook cannot be read, so the hook is not tested with it.",
-            "echo '{' > ~/.ollm/hooks/cases/guard.json\nollm hook test guard",
+            "ollm hook new guard\necho '{' > ~/.ollm/hooks/cases/guard/broken.json\nollm hook validate",
             "Correct the case, or remove it. `ollm hook new NAME` writes cases to look at.",
         ),
         Code::MissingDependency => (
             "An extension needs another one that is missing, off, of another version, or needs it in turn.",
-            "{\"name\": \"a\", \"version\": \"1.0.0\", \"dependencies\": {\"b\": \"^2\"}}",
+            "{\"name\": \"a\", \"version\": \"1.0.0\", \"description\": \"Needs b.\", \"dependencies\": {\"b\": \"^2\"}}",
             "`ollm ext enable NAME` switches one on. `ollm ext info NAME` says what it needs.",
         ),
         Code::TooMuch => (
             "A folder has more files, or more bytes, than are read at every event. What goes beyond is not loaded.",
-            "ls ~/.ollm/hooks/*.json | wc -l",
+            "for number in $(seq 1100); do echo '{}' > ~/.ollm/hooks/$number.json; done\nollm hook list",
             "Use fewer and smaller files.",
         ),
         Code::InvalidEvent => (
@@ -206,17 +206,17 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::ForeignFile => (
             "A file of another program is not what ollm expects, so it was left as it is.",
-            "ollm git-hook install",
+            "mkdir ~/.claude\necho '[' > ~/.claude/settings.json\nollm connect claude",
             "Correct the named file or move it away, and try again.",
         ),
         Code::NotLoaded => (
             "It is declared, but it is off, broken, or what it needs is not there.",
-            "ollm ext info broken",
+            "ollm mcp add files -- false\nollm config set mcp.enabled false\nollm mcp call files read_file",
             "`ollm doctor` names the cause. `ollm ext enable NAME` or `ollm config set` switches it on.",
         ),
         Code::ModelSettings => (
             "The settings of the model contradict each other, hold a key, or name answers that cannot be read.",
-            "model:\n  apiKey: sk-123",
+            "ollm run --model replay:gone.jsonl hello",
             "`ollm config show model` shows where they are set. `ollm config set model.apiKey` keeps a key safely.",
         ),
         Code::InvalidCondition => (
@@ -226,7 +226,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::DoesNotRun => (
             "The hook is on, but it is not approved, has changed since, or lacks something that it requires.",
-            "ollm doctor",
+            "ollm hook new guard --project\nollm doctor",
             "`ollm explain ID` says what keeps it from running, and the command that mends it.",
         ),
         Code::NeverSent => (
@@ -237,41 +237,41 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         Code::PackageRefused => (
             "The package is broken, attacks, has another content than the index says, or is no extension. Nothing of it was installed.",
             "ollm ext install ./guard.tar.gz    # with ../../evil in it",
-            "The message names the entry or the line. Tell whoever made the package; take it from another source.",
+            "The message names the entry or the line. Tell its author, or take it from another source.",
         ),
         Code::NotApproved => (
             "Nothing of a project, an extension or a server runs before a person approved exactly its content.",
-            "ollm mcp tools files",
+            "ollm mcp add --project files -- false\nollm mcp call files read_file",
             "`ollm hook trust`, `ollm ext trust` or `ollm mcp trust` shows the content and asks.",
         ),
         Code::AgentRefused => (
             "The command approves or loosens something, and an agent started it. Only a person may do that.",
-            "ollm hook trust guard    # in the shell of an agent",
+            "ollm hook new guard --project\nOLLM_AGENT=1 ollm hook trust guard",
             "Run the command yourself, in a terminal that no agent controls.",
         ),
         Code::NobodyToAsk => (
             "The command has to ask a person, and standard input or standard error is no terminal.",
-            "ollm hook trust guard < /dev/null",
+            "ollm hook new guard --project\nollm hook trust guard < /dev/null",
             "Run it on a terminal. Where the setting allows it, `--digest` approves content that you know.",
         ),
         Code::DigestMismatch => (
             "An approval by digest names other content than there is now, or approving by digest is switched off.",
-            "ollm hook trust guard --digest 0000",
+            "ollm hook new guard --project\nollm hook trust guard --digest 0000",
             "Look at the content again. `ollm hook show ID --json` prints its digest.",
         ),
         Code::BrokenApprovals => (
             "The list of approvals is damaged, belongs to somebody else, or its signature does not fit. Nothing counts as approved.",
-            "ollm hook list",
+            "echo '{' > ~/.ollm/trusted-hooks.json\nollm doctor",
             "`ollm trust status` says what is wrong. `ollm trust init` shows the list and signs it anew.",
         ),
         Code::LockedKey => (
-            "Approvals are signed, and the key was not unlocked: a wrong passphrase, or nobody to ask for it.",
+            "Approvals are signed, and the key was not unlocked: a wrong passphrase, or no terminal to ask on.",
             "ollm hook trust guard",
             "Run the command on a terminal and type the passphrase. `ollm trust status` shows the key.",
         ),
         Code::Uncovered => (
             "The command fetches or reads something that the approval cannot cover, such as a package without a version.",
-            "ollm mcp add files -- npx -y some-server",
+            "ollm mcp add --project files -- npx -y some-server\nollm mcp trust files",
             "Name exact versions and files, or approve it with `--uncovered`.",
         ),
         Code::Declined => (
@@ -285,23 +285,23 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
             "`ollm config show` shows where it is set. `ollm config unset KEY` and `ollm hook enable ID` undo it.",
         ),
         Code::Environment => (
-            "The system refused something that ollm needs. The message holds its words.",
-            "ollm run hello",
+            "The system refused something that ollm needs, or a variable of ollm's own has a place that is not used.",
+            "OLLM_HOME=$PWD/home ollm doctor",
             "`ollm doctor` looks over the machine and names what does not work.",
         ),
         Code::NotWritten => (
             "A file cannot be written or removed: no permission, no space, or another program holds it. It stays as it was.",
-            "ollm config set hooks.timeout 5000    # on a full disk",
+            "OLLM_HOME=/proc/ollm ollm config set hooks.timeout 5000",
             "Make room, or correct the permissions of the named file.",
         ),
         Code::Unreadable => (
             "A file or stream that ollm needs cannot be read: no permission, damaged, or gone.",
-            "ollm session list",
+            "touch ~/.ollm/sessions\nollm session list",
             "Correct the permissions of the named file, or move it away.",
         ),
         Code::NoFolder => (
             "There is no home, or the current folder is gone.",
-            "env -u HOME ollm config set hooks.timeout 5000",
+            "mkdir gone && cd gone && rmdir ../gone && ollm hook list",
             "Set HOME or OLLM_HOME, and change into a folder that exists.",
         ),
         Code::MissingProgram => (
@@ -311,11 +311,11 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::ServerFailed => (
             "The MCP server did not start, ended, or answered against the protocol.",
-            "ollm mcp tools files",
+            "ollm mcp add files -- false\nollm mcp call files read_file",
             "`ollm mcp logs NAME` shows its words. `ollm mcp restart NAME` starts it again.",
         ),
         Code::LoginFailed => (
-            "The issuer refused the login, nobody completed it in time, or it cannot be reached.",
+            "The issuer refused the login, it was not completed in time, or the issuer cannot be reached.",
             "ollm mcp login tracker",
             "Try `ollm mcp login NAME` again; `--timeout` gives you longer.",
         ),
@@ -331,12 +331,12 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::TraceUnreadable => (
             "The file of the trace cannot be opened or read.",
-            "ollm trace last",
+            "mkdir -p ~/.ollm/trace/trace.jsonl\nollm trace last",
             "`ollm config show trace` shows where it is. Correct its permissions, or move it away.",
         ),
         Code::OutputLost => (
             "Standard output cannot be written: the disk is full, or the other end failed.",
-            "ollm trace list > /dev/full",
+            "ollm hook list > /dev/full",
             "Make room where the output goes.",
         ),
         Code::NoSecret => (
@@ -356,7 +356,7 @@ fn row(code: Code) -> (&'static str, &'static str, &'static str) {
         ),
         Code::LineFails => (
             "The agent's settings were written, but the line in them does not reach ollm in the agent's shell.",
-            "ollm connect claude-code",
+            "ollm connect claude",
             "`ollm doctor` tries every line. `ollm disconnect AGENT` takes it out again.",
         ),
         Code::GitFailed => (

@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut
     let cancel = Cancel::default();
     let mut front = LineFront::new(context, &cancel, output.asker().spinner());
     let code = converse(arguments.options(SessionKind::Chat)?, context, &cancel, &mut front, output);
-    // A person who leaves is done; a signal that ended us says so to whoever sent it.
+    // A person who leaves is done; a signal that ended us says so to the sender.
     if cancel.is_final() && code.is_ok() { Ok(front.stop_code()) } else { code }
 }
 
@@ -65,7 +65,10 @@ pub(crate) fn converse(
         app.into_inner().close(output);
         match ended? {
             ChatEnd::Code(code) => return Ok(code),
-            ChatEnd::Anew(resume) => options.resume = resume,
+            ChatEnd::Anew(resume) => {
+                options.resume = resume;
+                front.renew();
+            }
         }
     }
 }
@@ -80,16 +83,16 @@ fn talk(
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     let context = app.borrow().context().clone();
     // What changes while the session begins counts as well.
-    let lookout = ReloadWatcher::new(&app.borrow(), &context);
+    let watcher = ReloadWatcher::new(&app.borrow(), &context);
     let (model, state) = (host.model(), host.shell_box.name());
     output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
     let approve = Box::new(CallApprover::new(output.asker().clone(), &cancel));
     let shared = Shared::new(output);
     let show = front.show(&shared, &cancel);
     front.listen(&app.borrow().engine.bus);
-    let desk = HookContext { app, notices: &shared };
+    let hooks_context = HookContext { app, notices: &shared };
     let files = ChatFiles::new(&cancel);
-    let session = match host.start(desk, approve, show, files.listener()) {
+    let session = match host.start(hooks_context, approve, show, files.listener()) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(ChatEnd::Code(BLOCKED)),
         Err(StartError::Interrupted) => return Ok(ChatEnd::Code(INTERRUPTED)),
@@ -101,7 +104,8 @@ fn talk(
     if options.resume.is_some() {
         front.recap(session.messages(), &shared);
     }
-    let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout, files, options };
+    let mut chat =
+        Chat { session, hooks_context, output: &shared, cancel: cancel.clone(), id, watcher, files, options };
     chat.files.has_changes(app, &shared);
     front.status(&chat.status());
     front.work(false);
@@ -112,11 +116,11 @@ fn talk(
 
 struct Chat<'a, 'o> {
     session: Session<'a>,
-    desk: HookContext<'a, 'o>,
+    hooks_context: HookContext<'a, 'o>,
     output: &'a Shared<&'o mut Output>,
     cancel: Cancel,
     id: String,
-    lookout: ReloadWatcher,
+    watcher: ReloadWatcher,
     files: ChatFiles,
     /// What the next conversation begins with.
     options: &'a mut SessionOptions,
@@ -132,7 +136,7 @@ enum After {
 impl Chat<'_, '_> {
     /// Takes inputs until one of them ends the conversation.
     fn listen(&mut self, front: &mut dyn ChatFront) -> Result<ChatEnd, Failure> {
-        let app = self.desk.app;
+        let app = self.hooks_context.app;
         loop {
             if self.files.is_open() {
                 front.share();
@@ -161,21 +165,21 @@ impl Chat<'_, '_> {
     /// Takes in what has changed since the last turn, and tells hooks of files.
     fn catch_up(&mut self, front: &mut dyn ChatFront) {
         if self.reload() {
-            front.listen(&self.desk.app.borrow().engine.bus);
+            front.listen(&self.hooks_context.app.borrow().engine.bus);
         }
-        if self.files.has_changes(self.desk.app, self.output) {
+        if self.files.has_changes(self.hooks_context.app, self.output) {
             self.files.tell(&mut self.session);
         }
     }
 
     fn catch_up_after(&mut self, front: &mut dyn ChatFront) {
-        self.lookout.rest();
+        self.watcher.rest();
         front.status(&self.status());
     }
 
     /// Reads what has changed; whether anything has.
     fn reload(&mut self) -> bool {
-        let news = self.lookout.begin(self.desk.app);
+        let news = self.watcher.begin(self.hooks_context.app);
         news.as_ref().inspect(|news| self.output.lock().tell(news)).is_some()
     }
 

@@ -70,7 +70,7 @@ pub(super) fn overview(app: &App, output: &mut Output) -> String {
     let head = ["SKILL", "TRUST", "PLACEHOLDERS", "DESCRIPTION"];
     let body = skills.iter().map(|(extension, skill)| {
         let trust = word(standing(extension, app)).to_owned();
-        [id(extension, skill), trust, skill.placeholders().join(", "), skill.description.clone()]
+        [skill_id(extension, skill), trust, skill.placeholders().join(", "), skill.description.clone()]
     });
     table(head, body)
 }
@@ -84,7 +84,8 @@ fn show(name: &str, app: &App, as_json: bool, context: &AppContext, output: &mut
     }
     let blanks = skill.placeholders();
     let blanks = if blanks.is_empty() { "nothing".to_owned() } else { blanks.join(", ") };
-    let text = format!("{}\n{}\nto fill in: {blanks}\n\n{}\n", id(extension, &skill), skill.description, skill.prompt);
+    let text =
+        format!("{}\n{}\nto fill in: {blanks}\n\n{}\n", skill_id(extension, &skill), skill.description, skill.prompt);
     output.text(&escape_for_people(&text))
 }
 
@@ -103,7 +104,7 @@ fn run(arguments: SkillArguments, app: &App, context: &AppContext, output: &mut 
         return super::run::run(&TaskArguments { prompt: Some(prompt), agent, json, stream_json }, context, output);
     }
     if arguments.json {
-        return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
+        return output.json(&json!({"skill": skill_id(extension, &skill), "prompt": prompt}));
     }
     output.line(&prompt)
 }
@@ -172,10 +173,12 @@ fn given(set: &[String], skill: &Skill) -> Result<BTreeMap<String, String>, Fail
 
 /// `EXTENSION.SKILL`, or a name that only one extension has.
 fn find<'a>(name: &str, skills: Vec<Shelved<'a>>) -> Result<Shelved<'a>, Failure> {
-    let mut found: Vec<Shelved<'a>> =
-        skills.into_iter().filter(|(extension, skill)| skill.name == name || id(extension, skill) == name).collect();
+    let mut found: Vec<Shelved<'a>> = skills
+        .into_iter()
+        .filter(|(extension, skill)| skill.name == name || skill_id(extension, skill) == name)
+        .collect();
     if found.len() > 1 {
-        let ids: Vec<String> = found.iter().map(|(extension, skill)| id(extension, skill)).collect();
+        let ids: Vec<String> = found.iter().map(|(extension, skill)| skill_id(extension, skill)).collect();
         return Err(Failure::new(Code::UnknownSkill, format!("{} skills are named `{name}`", ids.len()))
             .hint(format!("use one of {}", ids.join(", "))));
     }
@@ -231,13 +234,13 @@ fn way_out(extension: &Extension) -> String {
     format!("`ollm ext trust {}` shows and approves it", shell_word(&extension.name))
 }
 
-fn id(extension: &Extension, skill: &Skill) -> String {
+pub(crate) fn skill_id(extension: &Extension, skill: &Skill) -> String {
     format!("{}.{}", extension.name, skill.name)
 }
 
 fn entry((extension, skill): &Shelved<'_>, app: &App) -> Value {
     json!({
-        "id": id(extension, skill),
+        "id": skill_id(extension, skill),
         "name": skill.name,
         "extension": extension.name,
         "description": skill.description,

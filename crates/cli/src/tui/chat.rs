@@ -31,7 +31,7 @@ mod input;
 pub(crate) mod log;
 
 use front::{ChatNews, PanelFront};
-use input::{ChatInput, InputState};
+use input::{ChatInput, InputState, LONGEST};
 use log::{ChatLog, Speaker};
 
 /// The job of the conversation, and the one that completes a word.
@@ -65,11 +65,11 @@ pub(crate) struct ChatPanel {
     log: ChatLog,
     input: ChatInput,
     status: ChatStatus,
-    /// Where lines go while a conversation lasts.
-    lines: Option<Sender<String>>,
+    conversation: Conversation,
     cancel: Cancel,
-    /// Since when an input is being worked on.
+    /// Since when an input is being worked on, and whether it was interrupted.
     working: Option<Instant>,
+    is_interrupted: bool,
     tool: Option<String>,
     hook: Option<String>,
     /// Inputs that were sent and not begun.
@@ -81,6 +81,15 @@ pub(crate) struct ChatPanel {
 
 type Completed = (String, Option<Completion>);
 
+/// Whether there is a conversation.
+enum Conversation {
+    None,
+    /// There is; this takes its inputs.
+    Lasts(Sender<String>),
+    /// It is being ended, and takes no inputs.
+    Ends,
+}
+
 impl ChatPanel {
     pub(crate) fn new(setup: ChatSetup) -> ChatPanel {
         let input = ChatInput::new(setup.history.clone());
@@ -89,9 +98,10 @@ impl ChatPanel {
             log: ChatLog::default(),
             input,
             status: ChatStatus::default(),
-            lines: None,
+            conversation: Conversation::None,
             cancel: Cancel::default(),
             working: None,
+            is_interrupted: false,
             tool: None,
             hook: None,
             queued: 0,
@@ -101,15 +111,18 @@ impl ChatPanel {
         }
     }
 
-    /// Whether a conversation lasts.
+    /// Whether a conversation lasts, or is being ended.
     pub(crate) fn is_alive(&self) -> bool {
-        self.lines.is_some()
+        !matches!(self.conversation, Conversation::None)
     }
 
-    /// Ends the conversation in order; its job tells when it is over.
+    /// Ends the conversation in order; its job tells when it is over. Inputs that wait are not begun.
     pub(crate) fn end(&mut self) {
-        self.lines = None;
-        self.cancel.end();
+        if self.is_alive() {
+            self.conversation = Conversation::Ends;
+            self.queued = 0;
+            self.cancel.end();
+        }
     }
 
     /// Something moves as long as an input is being worked on.
@@ -129,29 +142,35 @@ impl ChatPanel {
             ChatNews::Whole => self.log.close(),
             ChatNews::Tool(tool) => self.tool = tool,
             ChatNews::Hook(hook) => self.hook = hook,
-            ChatNews::Status(status) => {
-                // Another conversation has a screen of its own.
-                self.status = status;
-            }
+            ChatNews::Status(status) => self.status = status,
             ChatNews::Working(is_working) => {
                 self.queued = self.queued.saturating_sub(usize::from(is_working));
-                self.working = is_working.then(Instant::now);
-                (self.tool, self.hook) = (None, None);
-                self.log.close();
+                self.work(is_working);
+            }
+            ChatNews::Renewed => {
+                // Another conversation has a screen of its own.
+                self.log.clear();
+                self.status = ChatStatus::default();
+                self.work(true);
             }
         }
     }
 
+    fn work(&mut self, is_working: bool) {
+        self.working = is_working.then(Instant::now);
+        (self.tool, self.hook, self.is_interrupted) = (None, None, false);
+        self.log.close();
+    }
+
     fn start(&mut self) -> Action {
         let (sender, lines) = channel();
-        self.lines = Some(sender);
+        self.conversation = Conversation::Lasts(sender);
         self.cancel = Cancel::default();
         let (cancel, options) = (self.cancel.clone(), self.setup.options.clone());
         let screen = self.setup.inbox.screen(PanelName::Chat, cancel.clone());
-        self.working = Some(Instant::now());
+        self.work(true);
         let job = Job::new(CHAT, move |context, output| {
             let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
-            front.screen.chat(ChatNews::Working(true));
             converse(options, context, &cancel, &mut front, output)
         });
         // What interrupts the conversation interrupts the commands in it.
@@ -159,30 +178,30 @@ impl ChatPanel {
     }
 
     fn send(&mut self, text: String) -> Action {
-        if self.lines.is_none() {
+        let Conversation::Lasts(lines) = &self.conversation else {
             self.input.insert(&text);
-            return self.start();
-        }
+            return Action::Changed;
+        };
         if self.queued >= MOST_QUEUED {
             self.log.add(Speaker::Failure, "too many inputs wait; send it again later");
             self.input.insert(&text);
             return Action::Changed;
         }
-        if text.trim() == "/clear" || text.trim().starts_with("/resume") {
-            self.log.clear();
-        }
         self.log.add(Speaker::You, &ollm_store::escape_for_people(&text));
         self.log.step(Step::Last);
         self.queued += 1;
         // A conversation that has just ended tells so.
-        let _ = self.lines.as_ref().map(|lines| lines.send(text));
+        let _ = lines.send(text);
         Action::Changed
     }
 
     fn interrupt(&mut self) -> Action {
         if self.working.is_some() && self.is_alive() {
-            self.cancel.interrupt();
-            self.log.add(Speaker::Note, "interrupting …");
+            // Once more would end the conversation, which is another key.
+            if !std::mem::replace(&mut self.is_interrupted, true) {
+                self.cancel.interrupt();
+                self.log.add(Speaker::Note, "interrupting …");
+            }
         } else if self.input.is_empty() {
             self.log.add(Speaker::Note, "Ctrl-D leaves");
         } else {
@@ -217,6 +236,7 @@ impl ChatPanel {
             let ChatStatus { model, approval, messages, .. } = &self.status;
             let text = match (self.is_alive(), model.is_empty()) {
                 (false, _) => "no conversation; Enter begins one".to_owned(),
+                _ if matches!(self.conversation, Conversation::Ends) => "the conversation ends".to_owned(),
                 (true, true) => String::new(),
                 (true, false) => format!("approval {approval} · {messages} messages · {}", ollm_store::one_line(model)),
             };
@@ -244,7 +264,7 @@ impl Panel for ChatPanel {
     }
 
     fn open(&mut self) -> Action {
-        if self.status == ChatStatus::default() && self.lines.is_none() { self.start() } else { Action::Changed }
+        if self.status == ChatStatus::default() && !self.is_alive() { self.start() } else { Action::Changed }
     }
 
     fn takes_text(&self) -> bool {
@@ -261,8 +281,7 @@ impl Panel for ChatPanel {
                     return Action::Leave;
                 }
                 // The conversation ends first.
-                self.lines = None;
-                self.cancel.interrupt();
+                self.end();
             }
             KeyCode::Tab if self.input.is_empty() => return Action::NextPanel,
             KeyCode::Tab => return self.complete(),
@@ -273,7 +292,7 @@ impl Panel for ChatPanel {
             KeyCode::PageDown => self.log.step(Step::PageDown),
             KeyCode::Home if is_control => self.log.step(Step::First),
             KeyCode::End if is_control => self.log.step(Step::Last),
-            KeyCode::Enter if self.lines.is_none() => return self.start(),
+            KeyCode::Enter if !self.is_alive() => return self.start(),
             _ => {
                 if let InputState::Sent(text) = self.input.key(key) {
                     return self.send(text);
@@ -284,7 +303,10 @@ impl Panel for ChatPanel {
     }
 
     fn paste(&mut self, text: &str) -> Action {
-        self.input.insert(text);
+        if !self.input.insert(text) {
+            let most = LONGEST >> 10;
+            self.log.add(Speaker::Failure, &format!("the pasted text is too long: an input has at most {most} KiB"));
+        }
         Action::Changed
     }
 
@@ -307,8 +329,10 @@ impl Panel for ChatPanel {
             self.take_completion();
             return Action::Changed;
         }
-        (self.working, self.tool, self.hook, self.queued) = (None, None, None, 0);
-        let was_left = self.lines.take().is_none();
+        self.work(false);
+        self.queued = 0;
+        let ended = std::mem::replace(&mut self.conversation, Conversation::None);
+        let was_left = matches!(ended, Conversation::Ends);
         match outcome {
             Err(failure) => self.log.add(Speaker::Failure, &failure.to_string()),
             // Who leaves the conversation leaves the panels.

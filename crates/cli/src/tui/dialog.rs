@@ -1,7 +1,7 @@
 //! A question to the person, over everything else.
 //!
 //! It takes a line and Enter, as the plain terminal does: a word that is being typed when the question comes up is then no
-//! answer. No answer but no counts before all of the text has been on the screen.
+//! answer. No answer but no counts before all of the text, and all that may be answered, has been on the screen.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -19,7 +19,7 @@ use crate::ask::is_meant;
 
 /// Wider dialogs are harder to read.
 const WIDEST: u16 = 110;
-/// Rows beside the text: borders, ways, input.
+/// Rows beside the text: borders, hint, input.
 const FRAME_ROWS: u16 = 4;
 
 pub(crate) struct QuestionDialog {
@@ -42,9 +42,15 @@ pub(crate) enum DialogState {
 
 impl QuestionDialog {
     pub(crate) fn new(question: Question, theme: &Theme) -> QuestionDialog {
-        let body = TextView::new(text::difference(question.text.trim_matches('\n'), theme));
+        let mut lines = text::difference(question.text.trim_matches('\n'), theme);
+        if let AnswerKind::Ways(ways) = &question.kind {
+            lines.extend(text::plain(&format!("{}, [N]o", ways.join(", ")), theme.title));
+        }
         let input = line_input(question.kind == AnswerKind::Secret);
-        QuestionDialog { input, question, body, cursor: ListCursor::default(), refusal: None }
+        if lines.is_empty() {
+            lines.push(Line::default());
+        }
+        QuestionDialog { input, question, body: TextView::new(lines), cursor: ListCursor::default(), refusal: None }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -81,32 +87,33 @@ impl QuestionDialog {
 
     fn answer(&mut self) -> DialogState {
         let typed = self.input.lines().concat();
-        let ways = match &self.question.kind {
-            AnswerKind::Ways(ways) => ways,
-            kind => {
-                let picks = matches!(kind, AnswerKind::Rows(_));
-                // Who asked may have given up.
-                let _ = self.question.reply.send(if picks { self.cursor.at.to_string() } else { typed });
-                return DialogState::Closed;
+        let answer = match &self.question.kind {
+            AnswerKind::Rows(_) => self.cursor.at.to_string(),
+            AnswerKind::Text | AnswerKind::Secret if self.body.is_read() => typed,
+            AnswerKind::Ways(_) if is_meant("[n]o", typed.trim()) => return DialogState::Closed,
+            AnswerKind::Ways(ways) if self.body.is_read() => {
+                let answer = typed.trim();
+                // An Enter too many is no answer: it may be meant for the text that was just read.
+                if !ways.iter().any(|way| is_meant(way, answer)) {
+                    let refusal = format!("`{answer}` is not among the answers");
+                    return self.refuse((!answer.is_empty()).then_some(refusal));
+                }
+                answer.to_owned()
+            }
+            _ => {
+                self.body.show_unseen();
+                return self.refuse((!typed.trim().is_empty()).then(|| "not all is read; Enter shows more".to_owned()));
             }
         };
-        let answer = typed.trim();
-        if answer.is_empty() && !self.body.is_read() {
-            self.body.step(Step::PageDown);
-            return DialogState::Open;
-        }
-        if answer.is_empty() || is_meant("[n]o", answer) {
-            return DialogState::Closed;
-        }
-        self.refusal = if !ways.iter().any(|way| is_meant(way, answer)) {
-            Some(format!("`{answer}` is not among the answers"))
-        } else if !self.body.is_read() {
-            Some("read to the end first: Enter or PgDn shows more".to_owned())
-        } else {
-            let _ = self.question.reply.send(answer.to_owned());
-            return DialogState::Closed;
-        };
-        self.input = line_input(false);
+        // Who asked may have given up.
+        let _ = self.question.reply.send(answer);
+        DialogState::Closed
+    }
+
+    /// The question stays open, with an empty line.
+    fn refuse(&mut self, why: Option<String>) -> DialogState {
+        self.refusal = why;
+        self.input = line_input(self.question.kind == AnswerKind::Secret);
         DialogState::Open
     }
 
@@ -120,13 +127,13 @@ impl QuestionDialog {
         frame.render_widget(Clear, area);
         let block = Block::bordered().title(" Question ").border_style(theme.attention);
         let inner = block.inner(area);
-        let [body, ways, input] =
+        let [body, hint, input] =
             Layout::vertical([Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)]).areas(inner);
         self.body.draw(frame, body);
         let position = self.body.position();
         let block = position.into_iter().fold(block, |block, position| block.title_bottom(format!(" {position} ")));
         frame.render_widget(block, area);
-        frame.render_widget(Paragraph::new(self.ways(theme)), ways);
+        frame.render_widget(Paragraph::new(self.hint(usize::from(hint.width), theme)), hint);
         let [mark, line] = Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas(input);
         frame.render_widget(Paragraph::new("> "), mark);
         frame.render_widget(&self.input, line);
@@ -152,16 +159,18 @@ impl QuestionDialog {
         frame.render_widget(Paragraph::new(lines), inner);
     }
 
-    /// What may be answered, or why the last answer did not count.
-    fn ways(&self, theme: &Theme) -> Line<'static> {
+    /// What the keys do now, or why the last answer did not count.
+    fn hint(&self, width: usize, theme: &Theme) -> Line<'static> {
         if let Some(refusal) = &self.refusal {
-            return Line::from(Span::styled(refusal.clone(), theme.bad));
+            return Line::from(Span::styled(text::fitted(refusal, width), theme.bad));
         }
         let text = match &self.question.kind {
-            AnswerKind::Ways(ways) => format!("{}, [N]o · Enter answers, Esc is no", ways.join(", ")),
-            AnswerKind::Rows(_) => String::new(),
-            AnswerKind::Text => "Enter answers, Esc gives up".to_owned(),
-            AnswerKind::Secret => "Not shown while you type; Enter answers, Esc gives up".to_owned(),
+            AnswerKind::Rows(_) => "",
+            AnswerKind::Ways(_) if !self.body.is_read() => "Enter shows more, Esc is no",
+            AnswerKind::Ways(_) => "Type an answer and Enter; Esc is no",
+            _ if !self.body.is_read() => "Enter shows more, Esc gives up",
+            AnswerKind::Text => "Enter answers, Esc gives up",
+            AnswerKind::Secret => "Not shown; Enter answers, Esc gives up",
         };
         Line::from(Span::styled(text, theme.title))
     }
@@ -231,8 +240,13 @@ mod tests {
         let (mut dialog, answer) = asked(&"line\n".repeat(30));
         draw(&mut dialog);
         assert_eq!(typed(&mut dialog, "a\n"), DialogState::Open);
-        for _ in 0..5 {
-            typed(&mut dialog, "\n");
+        for keys in [&[KeyCode::End][..], &[KeyCode::Home, KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown]] {
+            keys.iter().for_each(|code| assert_eq!(dialog.key((*code).into()), DialogState::Open));
+            draw(&mut dialog);
+            assert_eq!(typed(&mut dialog, "a\n"), DialogState::Open, "{keys:?} leaves rows out");
+        }
+        for _ in 0..9 {
+            assert_eq!(typed(&mut dialog, "\n"), DialogState::Open, "an Enter too many is no answer");
             draw(&mut dialog);
         }
         assert_eq!(typed(&mut dialog, "a\n"), DialogState::Closed);
@@ -242,5 +256,41 @@ mod tests {
         assert_eq!(typed(&mut dialog, "n\n"), DialogState::Closed);
         drop(dialog);
         assert!(answer.recv().is_err());
+    }
+
+    #[test]
+    fn a_text_is_answered_only_after_it_was_shown() {
+        for kind in [AnswerKind::Text, AnswerKind::Secret] {
+            let (reply, answer) = channel();
+            let question = Question { id: 1, text: "line\n".repeat(30) + "May it? [y]es, [N]o: ", kind, reply };
+            let mut dialog = QuestionDialog::new(question, &Theme::new(false));
+            draw(&mut dialog);
+            dialog.paste("y");
+            assert_eq!(typed(&mut dialog, "\n"), DialogState::Open);
+            for _ in 0..3 {
+                assert_eq!(typed(&mut dialog, "\n"), DialogState::Open);
+                draw(&mut dialog);
+            }
+            assert_eq!(typed(&mut dialog, "y\n"), DialogState::Closed);
+            assert_eq!(answer.recv().unwrap(), "y");
+        }
+    }
+
+    #[test]
+    fn long_ways_are_shown_whole_and_count_only_then() {
+        let (reply, answer) = channel();
+        let way = "[a]lways (this very command, in this folder, for everybody who works here)";
+        let kind = AnswerKind::Ways(vec!["[y]es".to_owned(), way.to_owned()]);
+        let question = Question { id: 1, text: "line\n".repeat(7) + "May it run?", kind, reply };
+        let mut dialog = QuestionDialog::new(question, &Theme::new(false));
+        draw(&mut dialog);
+        assert_eq!(typed(&mut dialog, "y\n"), DialogState::Open, "the ways are not on the screen yet");
+        draw(&mut dialog);
+        let mut terminal = Terminal::new(TestBackend::new(40, 12)).unwrap();
+        terminal.draw(|frame| dialog.draw(frame, frame.area(), &Theme::new(false))).unwrap();
+        let shown = terminal.backend().to_string();
+        assert!(shown.contains("here), [N]o"), "{shown}");
+        assert_eq!(typed(&mut dialog, "y\n"), DialogState::Closed);
+        assert_eq!(answer.recv().unwrap(), "y");
     }
 }

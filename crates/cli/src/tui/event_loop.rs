@@ -1,13 +1,14 @@
 //! Waits, does what the panels want done, and draws what changed.
 
 use std::io;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_app::AppContext;
 use ollm_app::session::SessionKind;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use ratatui::crossterm::event::Event;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 
 use super::chat::ChatSetup;
 use super::panel::{Job, PanelName};
@@ -23,12 +24,14 @@ use crate::output::Output;
 use crate::person::person;
 use ollm_protocol::Code;
 
-/// More messages hold up whoever sends them.
+/// More messages hold up their senders.
 const MOST_MESSAGES: usize = 1024;
 /// How often something that moves is drawn.
 const TICK: Duration = Duration::from_millis(250);
 /// Messages alone are drawn no more often than this; a key is drawn at once.
 const FRAME: Duration = Duration::from_millis(16);
+/// How often signals are looked for while somebody else has the terminal.
+const LOOKING: Duration = Duration::from_millis(50);
 
 /// Why the panels are left.
 enum End {
@@ -84,40 +87,20 @@ impl EventLoop {
         let mut drawn = Instant::now();
         let mut has_keys = true;
         loop {
+            self.ui.check_grace();
             if let Some(end) = self.do_effects()? {
                 return Ok(end);
             }
             // A key is drawn at once; a flood of messages is drawn frame by frame.
             let rest = FRAME.saturating_sub(drawn.elapsed());
-            let is_early = !has_keys && !rest.is_zero();
-            let mut waits = false;
-            if self.ui.take_change() {
-                if is_early {
-                    self.ui.redraw();
-                    waits = true;
-                } else {
-                    let shown = self.terminal.draw(|frame| self.ui.draw(frame));
-                    // A terminal that is gone shows nothing any more.
-                    if self.ended_by != Some(SIGHUP) {
-                        shown?;
-                    }
-                    drawn = Instant::now();
-                }
+            let waits = self.ui.has_changed() && !has_keys && !rest.is_zero();
+            if !waits && self.ui.take_change() {
+                let shown = self.terminal.draw(|frame| self.ui.draw(frame));
+                self.outlive(shown)?;
+                drawn = Instant::now();
             }
             let moment = if waits { Some(rest) } else { self.ui.is_moving().then_some(TICK) };
-            let awake = self.wakeup.wait(moment)?;
-            self.take_signals()?;
-            if awake.is_hung_up {
-                self.wakeup.forget_keyboard();
-                self.ended_by.get_or_insert(SIGHUP);
-                self.ui.quit();
-            }
-            has_keys = awake.has_keys;
-            if awake.has_keys {
-                for event in self.terminal.events()? {
-                    self.ui.event(event);
-                }
-            }
+            has_keys = self.wait(moment)?;
             let mut is_quiet = !has_keys;
             // What comes meanwhile waits for the next frame.
             for message in self.messages.try_iter().take(MOST_MESSAGES) {
@@ -131,38 +114,118 @@ impl EventLoop {
         }
     }
 
+    /// Sleeps until something comes, and takes signals and keys; whether keys came.
+    fn wait(&mut self, moment: Option<Duration>) -> io::Result<bool> {
+        let due = self.terminal.due().map(|due| due.saturating_duration_since(Instant::now()));
+        let awake = self.wakeup.wait(moment.into_iter().chain(due).min())?;
+        self.take_signals()?;
+        if awake.is_hung_up {
+            self.hang_up();
+        }
+        if awake.has_keys || self.terminal.due().is_some_and(|due| due <= Instant::now()) {
+            match self.terminal.events() {
+                Ok(events) => self.take_events(events),
+                Err(_) => self.hang_up(),
+            }
+        }
+        Ok(awake.has_keys)
+    }
+
+    /// What was typed before something else came up is not meant for that.
+    fn take_events(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.ui.event(event);
+            if self.ui.is_discarding() {
+                return;
+            }
+        }
+    }
+
     fn do_effects(&mut self) -> io::Result<Option<End>> {
         for effect in self.ui.take_effects() {
-            match effect {
+            let done = match effect {
                 Effect::Quit => return Ok(Some(self.ended_by.map_or(End::Left, End::Signal))),
-                Effect::Spawn(panel, job) => self.spawn(panel, job),
-                Effect::DiscardInput => self.terminal.discard_input()?,
-                Effect::Stop => self.terminal.stop()?,
-                Effect::Clear => self.terminal.resume()?,
-                Effect::Suspend { ready, done } => self.terminal.suspend(|| {
-                    let _ = ready.send(());
-                    // It ends when whoever has the terminal drops the other end.
-                    let _ = done.recv();
-                })?,
-            }
+                Effect::Spawn(panel, job) => {
+                    self.spawn(panel, job);
+                    Ok(())
+                }
+                Effect::DiscardInput => self.terminal.discard_input(),
+                Effect::Stop => self.stop(),
+                Effect::Clear => self.terminal.refresh(),
+                Effect::Suspend { ready, done } => self.lend(&ready, &done),
+            };
+            self.outlive(done)?;
             self.ui.redraw();
         }
         Ok(None)
     }
 
+    /// A terminal that is gone is no failure: the signal that tells so comes as well.
+    fn outlive(&mut self, done: io::Result<()>) -> io::Result<()> {
+        match done {
+            Err(error) if self.ended_by.is_some() || is_gone(&error) => self.hang_up(),
+            done => done?,
+        }
+        Ok(())
+    }
+
+    /// The terminal is gone: nothing is read or drawn any more, and the conversation ends in order.
+    fn hang_up(&mut self) {
+        self.wakeup.forget_keyboard();
+        self.terminal.release();
+        self.end_by(SIGHUP);
+    }
+
     /// A signal that asks us to end ends the conversation first; a second one does not wait for that.
-    fn take_signals(&mut self) -> io::Result<()> {
-        for signal in self.wakeup.signals() {
-            match signal {
-                SIGTSTP => self.terminal.stop()?,
-                SIGCONT => self.terminal.resume()?,
-                SIGWINCH => {}
-                SIGINT | SIGTERM | SIGHUP => {
-                    self.ended_by = Some(signal);
-                    self.ui.quit();
+    fn end_by(&mut self, signal: i32) {
+        // A closed terminal is told in several ways; none of them is a second wish.
+        if signal != SIGHUP || self.ended_by.is_none() {
+            self.ended_by.get_or_insert(signal);
+            self.ui.quit();
+        }
+    }
+
+    fn stop(&mut self) -> io::Result<()> {
+        let stopped = self.terminal.stop();
+        self.wakeup.forget_signal(SIGCONT);
+        stopped
+    }
+
+    /// Somebody else has the terminal until `done` ends.
+    fn lend(&mut self, ready: &Sender<()>, done: &Receiver<()>) -> io::Result<()> {
+        self.terminal.release();
+        let _ = ready.send(());
+        while done.recv_timeout(LOOKING) == Err(RecvTimeoutError::Timeout) {
+            match self.wakeup.signal() {
+                // It stops with us.
+                Some(SIGTSTP) => drop(signal_hook::low_level::emulate_default_handler(SIGTSTP)),
+                Some(signal @ (SIGTERM | SIGHUP)) => {
+                    self.wakeup.forget_keyboard();
+                    self.end_by(signal);
+                    return Ok(());
                 }
-                _ => continue,
+                // An interrupt is meant for it.
+                _ => {}
             }
+        }
+        for signal in [SIGCONT, SIGINT] {
+            self.wakeup.forget_signal(signal);
+        }
+        self.terminal.resume()
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        while let Some(signal) = self.wakeup.signal() {
+            let done = match signal {
+                SIGTSTP => self.stop(),
+                SIGCONT => self.terminal.refresh(),
+                SIGINT | SIGTERM | SIGHUP => {
+                    self.end_by(signal);
+                    Ok(())
+                }
+                _ => Ok(()),
+            };
+            self.outlive(done)?;
             self.ui.redraw();
         }
         Ok(())
@@ -186,6 +249,14 @@ impl EventLoop {
             self.ui.message(Message::Done { panel, job: title, outcome });
         }
     }
+}
+
+/// Whether a terminal that was closed says so.
+fn is_gone(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let gone = [Errno::IO, Errno::PIPE, Errno::NXIO, Errno::NOTTY, Errno::BADF];
+    error.kind() == io::ErrorKind::UnexpectedEof
+        || gone.iter().any(|gone| error.raw_os_error() == Some(gone.raw_os_error()))
 }
 
 /// Tells the end of a job, also of one that panicked.

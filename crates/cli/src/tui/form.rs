@@ -21,20 +21,35 @@ pub(crate) struct Field {
     label: Cow<'static, str>,
     hint: Cow<'static, str>,
     value: FieldValue,
+    /// What it was when the form opened; what shows the same still is.
+    given: String,
+    shown: String,
 }
 
 enum FieldValue {
     Text(Box<TextArea<'static>>),
     /// One of these, by its place.
     Choice(&'static [&'static str], usize),
+    /// Several lines, which have no room here.
+    Fixed,
 }
 
 impl Field {
     pub(crate) fn text(label: impl Into<Cow<'static, str>>, hint: impl Into<Cow<'static, str>>, value: &str) -> Field {
+        let (label, hint) = (label.into(), hint.into());
+        if value.contains(['\n', '\r']) {
+            return Field::new(label, "several lines: change it in your editor".into(), FieldValue::Fixed, value);
+        }
         let mut input = line_input(false);
         input.insert_str(value);
         input.move_cursor(CursorMove::End);
-        Field { label: label.into(), hint: hint.into(), value: FieldValue::Text(Box::new(input)) }
+        Field::new(label, hint, FieldValue::Text(Box::new(input)), value)
+    }
+
+    fn new(label: Cow<'static, str>, hint: Cow<'static, str>, value: FieldValue, given: &str) -> Field {
+        let mut field = Field { label, hint, value, given: given.to_owned(), shown: String::new() };
+        field.shown = field.shown_value();
+        field
     }
 
     /// One of several values, the first where the present one is not among them.
@@ -45,13 +60,19 @@ impl Field {
         now: &str,
     ) -> Field {
         let at = all.iter().position(|one| *one == now).unwrap_or_default();
-        Field { label: label.into(), hint: hint.into(), value: FieldValue::Choice(all, at) }
+        Field::new(label.into(), hint.into(), FieldValue::Choice(all, at), now)
     }
 
     fn value(&self) -> String {
+        let shown = self.shown_value();
+        if shown == self.shown { self.given.clone() } else { shown.trim().to_owned() }
+    }
+
+    fn shown_value(&self) -> String {
         match &self.value {
-            FieldValue::Text(input) => input.lines().concat().trim().to_owned(),
+            FieldValue::Text(input) => input.lines().concat(),
             FieldValue::Choice(all, at) => all.get(*at).copied().unwrap_or_default().to_owned(),
+            FieldValue::Fixed => format!("{} …", self.given.lines().next().unwrap_or_default()),
         }
     }
 }
@@ -96,7 +117,7 @@ impl Form {
                     KeyCode::Right | KeyCode::Char(' ') => *at = (*at + 1) % all.len().max(1),
                     _ => {}
                 },
-                None => {}
+                Some(FieldValue::Fixed) | None => {}
             },
         }
         FormState::Open
@@ -138,7 +159,43 @@ impl Field {
         match &self.value {
             FieldValue::Text(input) if is_chosen => frame.render_widget(&**input, value),
             FieldValue::Text(input) => frame.render_widget(Paragraph::new(input.lines().concat()), value),
-            FieldValue::Choice(..) => frame.render_widget(Paragraph::new(format!("‹ {} ›", self.value())), value),
+            FieldValue::Choice(..) => frame.render_widget(Paragraph::new(format!("‹ {} ›", self.shown_value())), value),
+            FieldValue::Fixed => {
+                frame.render_widget(Paragraph::new(Span::styled(self.shown_value(), theme.faint)), value);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(form: &mut Form) -> Vec<String> {
+        match form.key(KeyCode::Enter.into()) {
+            FormState::Saved(values) => values,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_unchanged_field_keeps_its_value() {
+        let given = ["  two  blanks ", "several\nlines\n", "unknown", "low"];
+        let fields = || {
+            vec![
+                Field::text("text", "", given[0]),
+                Field::text("lines", "", given[1]),
+                Field::choice("odd", "", &["a", "b"], given[2]),
+                Field::choice("choice", "", &["high", "low"], given[3]),
+            ]
+        };
+        assert_eq!(saved(&mut Form::new("form", fields())), given);
+        let mut form = Form::new("form", fields());
+        for code in
+            [KeyCode::Char('x'), KeyCode::Tab, KeyCode::Char('y'), KeyCode::Tab, KeyCode::Right, KeyCode::BackTab]
+        {
+            form.key(code.into());
+        }
+        assert_eq!(saved(&mut form), ["two  blanks x", given[1], "b", given[3]]);
     }
 }

@@ -50,7 +50,7 @@ impl ListCursor {
         let page = self.height.saturating_sub(1).max(1);
         self.at = match step {
             Step::Up => self.at.saturating_sub(1),
-            Step::Down => self.at + 1,
+            Step::Down => self.at.saturating_add(1),
             Step::PageUp => self.at.saturating_sub(page),
             Step::PageDown => self.at.saturating_add(page),
             Step::First => 0,
@@ -86,8 +86,8 @@ pub(crate) struct TextView {
     width: u16,
     offset: usize,
     height: usize,
-    /// Whether its last row has been on the screen.
-    is_read: bool,
+    /// So many rows, from the first, have been on the screen without a gap.
+    seen: usize,
 }
 
 impl TextView {
@@ -104,9 +104,9 @@ impl TextView {
         let page = self.height.saturating_sub(1).max(1);
         self.offset = match step {
             Step::Up => self.offset.saturating_sub(1),
-            Step::Down => self.offset + 1,
+            Step::Down => self.offset.saturating_add(1),
             Step::PageUp => self.offset.saturating_sub(page),
-            Step::PageDown => self.offset + page,
+            Step::PageDown => self.offset.saturating_add(page),
             Step::First => 0,
             Step::Last => self.rows.len(),
         }
@@ -115,14 +115,22 @@ impl TextView {
 
     /// Whether all of it has been on the screen.
     pub(crate) fn is_read(&self) -> bool {
-        self.is_read
+        self.seen > 0 && self.seen >= self.rows.len()
+    }
+
+    /// Turns to the first row that has not been on the screen.
+    pub(crate) fn show_unseen(&mut self) {
+        self.offset = self.seen.min(self.rows.len().saturating_sub(self.height));
     }
 
     /// How many rows it takes at this width.
     pub(crate) fn rows(&mut self, width: u16) -> usize {
         if self.width != width || self.rows.is_empty() {
+            let was_read = self.is_read();
             self.rows = wrapped(&self.lines, width);
             self.width = width;
+            // Rows of another width are other rows.
+            self.seen = if was_read { self.rows.len() } else { 0 };
         }
         self.rows.len()
     }
@@ -131,8 +139,10 @@ impl TextView {
         self.height = usize::from(area.height);
         let rows = self.rows(area.width);
         self.offset = self.offset.min(rows.saturating_sub(self.height));
-        let end = rows.min(self.offset + self.height);
-        self.is_read |= end == rows && area.height > 0;
+        let end = rows.min(self.offset.saturating_add(self.height));
+        if self.offset <= self.seen {
+            self.seen = self.seen.max(end);
+        }
         let shown = self.rows.get(self.offset..end).unwrap_or_default().to_vec();
         frame.render_widget(Paragraph::new(shown), area);
     }
@@ -146,7 +156,56 @@ impl TextView {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
     use super::*;
+
+    fn draw(view: &mut TextView, width: u16) {
+        let mut terminal = Terminal::new(TestBackend::new(width, 5)).unwrap();
+        terminal.draw(|frame| view.draw(frame, frame.area())).unwrap();
+    }
+
+    fn numbered(count: usize) -> TextView {
+        TextView::new((0..count).map(|number| Line::from(number.to_string())).collect())
+    }
+
+    #[test]
+    fn a_text_is_read_only_when_every_row_was_on_the_screen() {
+        let mut view = numbered(20);
+        assert!(!view.is_read());
+        draw(&mut view, 10);
+        for steps in [&[Step::Last][..], &[Step::First, Step::PageDown, Step::PageDown, Step::PageDown]] {
+            steps.iter().for_each(|step| view.step(*step));
+            draw(&mut view, 10);
+            assert!(!view.is_read(), "{steps:?} leaves rows out");
+        }
+        for _ in 0..3 {
+            view.show_unseen();
+            draw(&mut view, 10);
+        }
+        assert!(view.is_read());
+        draw(&mut view, 1);
+        assert!(view.is_read(), "what was read stays read at another width");
+    }
+
+    #[test]
+    fn a_text_that_is_read_in_part_begins_anew_at_another_width() {
+        let mut view = TextView::new(vec![Line::from("word ".repeat(30))]);
+        draw(&mut view, 20);
+        view.show_unseen();
+        draw(&mut view, 10);
+        view.step(Step::Last);
+        draw(&mut view, 10);
+        assert!(!view.is_read());
+    }
+
+    #[test]
+    fn no_step_is_too_many() {
+        let mut view = TextView::at_end(Vec::new());
+        [Step::Down, Step::PageDown, Step::Last, Step::Up].into_iter().for_each(|step| view.step(step));
+        draw(&mut view, 10);
+    }
 
     #[test]
     fn the_cursor_stays_in_the_window_and_the_window_in_the_list() {

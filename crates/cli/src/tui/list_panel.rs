@@ -275,7 +275,7 @@ impl<C: ListContent> ListPanel<C> {
             CommonKey::Reload => return self.load(),
             CommonKey::Filter => {
                 self.is_filtering = true;
-                self.filter.clear();
+                return self.set_filter(String::new());
             }
             CommonKey::MoreDetails => self.scroll(Step::PageDown),
             CommonKey::LessDetails => self.scroll(Step::PageUp),
@@ -291,20 +291,24 @@ impl<C: ListContent> ListPanel<C> {
     }
 
     fn filter_key(&mut self, key: KeyEvent) -> Action {
+        let mut filter = self.filter.clone();
         match key.code {
             KeyCode::Enter => self.is_filtering = false,
             KeyCode::Esc => {
                 self.is_filtering = false;
-                self.filter.clear();
+                filter.clear();
             }
-            KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
-                if self.filter.len() < LONGEST_FILTER {
-                    self.filter.push(char);
-                }
-            }
+            KeyCode::Backspace => drop(filter.pop()),
+            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => filter.push(char),
             _ => return Action::None,
         }
+        self.set_filter(filter)
+    }
+
+    /// Lists the entries that contain this.
+    fn set_filter(&mut self, mut filter: String) -> Action {
+        filter.truncate(filter.floor_char_boundary(LONGEST_FILTER));
+        self.filter = filter;
         self.arrange();
         Action::Changed
     }
@@ -383,6 +387,9 @@ impl<C: ListContent> Panel for ListPanel<C> {
     fn paste(&mut self, text: &str) -> Action {
         if let Some((_, form)) = &mut self.form {
             form.paste(text);
+        } else if self.is_filtering {
+            let filter = self.filter.clone() + text.lines().next().unwrap_or_default();
+            return self.set_filter(filter);
         }
         Action::Changed
     }
@@ -417,7 +424,11 @@ impl<C: ListContent> Panel for ListPanel<C> {
     fn done(&mut self, job: &str, outcome: &Result<u8, Failure>) -> Action {
         if let Err(failure) = outcome {
             job.clone_into(&mut self.result_title);
-            self.show(&failure.to_string());
+            let text = failure.to_string();
+            // A load that fails again says nothing new.
+            if !self.result.ends_with(&text) {
+                self.show(&text);
+            }
         }
         self.take_loaded();
         if job == C::LOAD {

@@ -66,7 +66,15 @@ impl<'t> Writer<'t> {
                     self.end_line();
                 }
             }
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.push(&text, self.now()),
+            Event::Html(text) => {
+                for line in text.split_inclusive('\n') {
+                    self.push(line.trim_end_matches(['\r', '\n']), self.now());
+                    if line.ends_with('\n') {
+                        self.end_line();
+                    }
+                }
+            }
+            Event::Text(text) | Event::InlineHtml(text) => self.push(&text, self.now()),
             Event::Code(text) => self.push(&text, self.now().patch(self.theme.accent)),
             Event::SoftBreak => self.push(" ", self.now()),
             Event::HardBreak => self.end_line(),
@@ -158,7 +166,7 @@ impl<'t> Writer<'t> {
                     self.push(&format!(" ({address})"), self.theme.faint);
                 }
             }
-            TagEnd::Table => self.end_block(),
+            TagEnd::Table | TagEnd::HtmlBlock => self.end_block(),
             _ => {}
         }
     }
@@ -227,6 +235,14 @@ mod tests {
                 "",
                 "here (https://a.example)",
             ]
+        );
+    }
+
+    #[test]
+    fn lines_of_html_stay_lines() {
+        assert_eq!(
+            shown("<details>\n<summary>More</summary>\ntext\n</details>\n\nAfter."),
+            ["<details>", "<summary>More</summary>", "text", "</details>", "", "After."]
         );
     }
 

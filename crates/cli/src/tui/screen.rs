@@ -25,7 +25,7 @@ pub(crate) enum Message {
     Loaded { panel: PanelName },
     /// A question to the person.
     Ask(Question),
-    /// Nobody needs the answer to this question any more.
+    /// The answer to this question is not needed any more.
     Withdraw(u64),
     /// Somebody needs the terminal; it is theirs from `ready` to the end of `done`.
     Suspend { ready: Sender<()>, done: Receiver<()> },
@@ -54,7 +54,7 @@ pub(crate) enum AnswerKind {
     Rows(Vec<String>),
     /// Any text.
     Text,
-    /// A text that nobody else should see.
+    /// A secret text.
     Secret,
 }
 
@@ -152,7 +152,7 @@ impl Screen {
         self.inbox.send(Message::Chat(news));
     }
 
-    /// Asks the person, until `over` says that the answer is not needed any more; none then, and where nobody answers.
+    /// Asks the person, until `over` says that the answer is not needed any more; none then, and where the person gives none.
     pub(crate) fn ask(&self, text: &str, kind: AnswerKind, over: &dyn Fn() -> bool) -> Option<String> {
         let question = self.open(text, kind);
         loop {

@@ -4,13 +4,13 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::Instant;
 
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{
-    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
     KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use ratatui::crossterm::terminal::{
@@ -18,22 +18,28 @@ use ratatui::crossterm::terminal::{
     disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute, queue};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::SIGTSTP;
 
+use super::keyboard::Keyboard;
 use super::panel::PanelName;
 use super::screen::{Inbox, Message};
 
 /// A frame is written in pieces of this size.
 const BUFFER: usize = 64 << 10;
-/// More events at once than anybody types.
-const MOST_EVENTS: usize = 4096;
+/// Keys are read in pieces of this size, and so many at once.
+const PIECE: usize = 4 << 10;
+const MOST_PIECES: usize = 64;
 
 type PanicHook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+type Drawing = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
 /// The terminal while it shows the panels. Dropped, it is as it was.
 pub(crate) struct PanelTerminal {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// None while somebody else has the terminal, and once it is gone.
+    drawing: Option<Drawing>,
+    keyboard: Keyboard,
     previous_hook: Arc<PanicHook>,
 }
 
@@ -41,59 +47,104 @@ impl PanelTerminal {
     pub(crate) fn enter(inbox: Inbox) -> io::Result<PanelTerminal> {
         let previous_hook: Arc<PanicHook> = Arc::new(panic::take_hook());
         panic::set_hook(restoring(thread::current().id(), inbox, Arc::clone(&previous_hook)));
-        let made = take_over().and_then(|()| blank());
-        made.map(|terminal| PanelTerminal { terminal, previous_hook: Arc::clone(&previous_hook) })
-            .inspect_err(|_| give_back())
+        let mut terminal = PanelTerminal { drawing: None, keyboard: Keyboard::default(), previous_hook };
+        terminal.resume().inspect_err(|_| drop(give_back()))?;
+        Ok(terminal)
     }
 
     /// Draws what changed.
     pub(crate) fn draw(&mut self, frame: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        self.terminal.draw(frame)?;
-        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
+        let Some(drawing) = &mut self.drawing else { return Ok(()) };
+        queue!(drawing.backend_mut(), BeginSynchronizedUpdate)?;
+        drawing.draw(frame)?;
+        execute!(drawing.backend_mut(), EndSynchronizedUpdate)
     }
 
-    /// What was typed, clicked and pasted until now.
-    #[expect(clippy::unused_self, reason = "keys are read by who holds the terminal")]
+    /// What was typed, clicked and pasted until now. It never waits; an error says that the terminal is gone.
     pub(crate) fn events(&mut self) -> io::Result<Vec<Event>> {
         let mut events = Vec::new();
-        while events.len() < MOST_EVENTS && event::poll(Duration::ZERO)? {
-            events.push(event::read()?);
+        let mut room = [0; PIECE];
+        for piece in 0..MOST_PIECES {
+            if !has_input()? {
+                // What is half is over only where its rest has not come meanwhile.
+                if piece == 0 {
+                    self.keyboard.expire(Instant::now(), &mut events);
+                }
+                break;
+            }
+            match rustix::io::read(io::stdin(), &mut room) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.keyboard.take(room.get(..count).unwrap_or_default(), Instant::now(), &mut events),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(events)
     }
 
-    /// Forgets what was typed until now: it was meant for something else.
-    pub(crate) fn discard_input(&mut self) -> io::Result<()> {
-        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        self.events().map(drop)
+    /// When a key that has begun is over without its end.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.keyboard.due()
     }
 
-    /// Lets something else use the terminal.
-    pub(crate) fn suspend(&mut self, works: impl FnOnce()) -> io::Result<()> {
-        give_back();
-        works();
-        self.resume()
+    /// Forgets what was typed until now: it was meant for something else.
+    pub(crate) fn discard_input(&mut self) -> io::Result<()> {
+        // What waits in the kernel is read, not flushed: the rest of half a key would be taken for another one.
+        self.events()?;
+        self.keyboard.drop_half();
+        Ok(())
+    }
+
+    /// Leaves the terminal to somebody else, or for good; nothing is drawn then.
+    pub(crate) fn release(&mut self) {
+        // Half a key has no rest any more.
+        self.keyboard = Keyboard::default();
+        if let Some(drawing) = self.drawing.take()
+            && give_back().is_err()
+        {
+            // Dropped, it would tell on a terminal that is gone.
+            std::mem::forget(drawing);
+        }
+    }
+
+    /// Takes the terminal over, after it was left.
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
+        take_over()?;
+        // Where a terminal knows it, Ctrl+M is another key than Enter; others ignore it.
+        execute!(
+            io::stdout(),
+            PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
+            Clear(ClearType::All)
+        )?;
+        self.drawing = Some(blank()?);
+        Ok(())
+    }
+
+    /// Draws everything anew, whatever others wrote on the terminal meanwhile.
+    pub(crate) fn refresh(&mut self) -> io::Result<()> {
+        if self.drawing.is_none() {
+            return Ok(());
+        }
+        // Another program may have changed the modes of the terminal; they are not set again as long as they count as set.
+        let _ = disable_raw_mode();
+        take_over()?;
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        // One that is cleared would ask the terminal for its cursor, and wait for an answer.
+        self.drawing = Some(blank()?);
+        Ok(())
     }
 
     /// Stops the process as Ctrl-Z does elsewhere; goes on when somebody continues it.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
-        self.suspend(|| drop(signal_hook::low_level::emulate_default_handler(SIGTSTP)))
-    }
-
-    /// Takes the terminal over again, whatever became of it meanwhile.
-    pub(crate) fn resume(&mut self) -> io::Result<()> {
-        take_over()?;
-        execute!(io::stdout(), Clear(ClearType::All))?;
-        // One that is cleared would ask the terminal for its cursor, and wait for an answer.
-        self.terminal = blank()?;
-        Ok(())
+        self.release();
+        let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+        self.resume()
     }
 }
 
 impl Drop for PanelTerminal {
     fn drop(&mut self) {
-        give_back();
+        self.release();
         let previous = Arc::clone(&self.previous_hook);
         // A panic in this very thread cannot change hooks.
         if !thread::panicking() {
@@ -102,27 +153,30 @@ impl Drop for PanelTerminal {
     }
 }
 
+/// Whether a read returns at once.
+fn has_input() -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A terminal on which nothing is drawn yet.
-fn blank() -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+fn blank() -> io::Result<Drawing> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())))
 }
 
 fn take_over() -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(
-        io::stdout(),
-        EnterAlternateScreen,
-        EnableMouseCapture,
-        EnableBracketedPaste,
-        // Where a terminal knows it, Ctrl+M is another key than Enter; others ignore it.
-        PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
-        cursor::Hide
-    )
+    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste, cursor::Hide)
 }
 
-/// Leaves the terminal as it was; one that is gone needs nothing.
-fn give_back() {
-    let _ = execute!(
+/// Leaves the terminal as it was; an error says that it is gone.
+fn give_back() -> io::Result<()> {
+    let told = execute!(
         io::stdout(),
         EndSynchronizedUpdate,
         PopKeyboardEnhancementFlags,
@@ -131,15 +185,15 @@ fn give_back() {
         LeaveAlternateScreen,
         cursor::Show
     );
-    let _ = io::stdout().flush();
-    let _ = disable_raw_mode();
+    let told = told.and_then(|()| io::stdout().flush());
+    told.and(disable_raw_mode())
 }
 
 /// A panic of the panels is told on a terminal that can be read; one of another thread is told in the panels.
 fn restoring(panels: ThreadId, inbox: Inbox, previous: Arc<PanicHook>) -> PanicHook {
     Box::new(move |info| {
         if thread::current().id() == panels {
-            give_back();
+            let _ = give_back();
             previous(info);
         } else {
             let text = ollm_store::one_line(&format!("a part of the program failed: {info}"));

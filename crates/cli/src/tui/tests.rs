@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel, sync_channel};
 
 use ollm_app::doctor::{Area, Finding, Weight};
 use ollm_app::session::SessionOptions;
@@ -402,7 +402,45 @@ fn a_pasted_text_brings_no_control_characters_and_answers_nothing() {
     drawn(&mut ui, (80, 24));
     ui.event(Event::Paste("always".to_owned()));
     press(&mut ui, KeyCode::Enter);
-    assert!(answer.recv().is_err(), "an empty answer is no");
+    assert!(answer.try_recv().is_err_and(|error| error == TryRecvError::Empty), "an empty line is no answer");
+    press(&mut ui, KeyCode::Esc);
+    assert!(answer.recv().is_err(), "Esc is no");
+}
+
+#[test]
+fn what_was_typed_for_one_question_is_meant_for_nothing_else() {
+    let mut ui = with_talk(false);
+    let first = asked(&mut ui, "The first?");
+    let (reply, second) = channel();
+    let kind = AnswerKind::Ways(vec!["[a]lways".to_owned()]);
+    ui.message(Message::Ask(Question { id: 8, text: "The second?".to_owned(), kind, reply }));
+    ui.take_effects();
+    ui.message(Message::Withdraw(7));
+    assert!(first.recv().is_err() && ui.is_discarding(), "the second question has come up under the fingers");
+    ui.take_effects();
+    drawn(&mut ui, (80, 24));
+    press(&mut ui, KeyCode::Char('a'));
+    press(&mut ui, KeyCode::Enter);
+    assert_eq!(second.recv().unwrap(), "a");
+    assert!(ui.is_discarding(), "the panel below has come up");
+}
+
+#[test]
+fn another_conversation_has_a_screen_of_its_own() {
+    let mut ui = with_talk(false);
+    ui.message(Message::Chat(ChatNews::Renewed));
+    let shown = screen(&mut ui, (80, 24));
+    assert!(shown.contains("the conversation begins") && !shown.contains("What does"), "{shown}");
+    assert!(ui.is_moving());
+}
+
+#[test]
+fn what_is_open_above_a_panel_keeps_mouse_and_paste_to_itself() {
+    let mut ui = with_talk(false);
+    press(&mut ui, KeyCode::F(12));
+    ui.event(Event::Paste("pasted".to_owned()));
+    press(&mut ui, KeyCode::Esc);
+    assert!(!screen(&mut ui, (80, 24)).contains("pasted"));
 }
 
 #[test]

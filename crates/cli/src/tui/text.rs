@@ -1,9 +1,9 @@
 //! Text as rows of the screen: our own styles read, lines broken between words.
 
 use ansi_to_tui::IntoText as _;
+use ratatui::buffer::CellWidth as _;
 use ratatui::style::{Style, Stylize as _};
-use ratatui::text::{Line, Span};
-use unicode_width::UnicodeWidthChar as _;
+use ratatui::text::{Line, Span, StyledGrapheme};
 
 use super::theme::Theme;
 
@@ -48,19 +48,15 @@ pub(crate) fn wrapped(lines: &[Line<'_>], width: u16) -> Vec<Line<'static>> {
 }
 
 fn wrap(line: &Line<'_>, width: usize, rows: &mut Vec<Line<'static>>) {
-    let cells: Vec<(char, Style)> = line
-        .spans
-        .iter()
-        .flat_map(|span| span.content.chars().map(|char| (char, line.style.patch(span.style))))
-        .filter(|(char, _)| !char.is_control())
-        .collect();
+    // The screen is drawn by these; a sum over characters would let the end of a row fall off its edge.
+    let cells: Vec<StyledGrapheme<'_>> = line.styled_graphemes(Style::new()).collect();
     let mut rest = cells.as_slice();
     loop {
         let (row, next) = rest.split_at(fitting(rest, width));
         rows.push(joined(row));
         // The blank at which a line is broken is not shown.
         rest = match next {
-            [(' ', _), after @ ..] => after,
+            [StyledGrapheme { symbol: " ", .. }, after @ ..] => after,
             next => next,
         };
         if rest.is_empty() {
@@ -70,15 +66,15 @@ fn wrap(line: &Line<'_>, width: usize, rows: &mut Vec<Line<'static>>) {
 }
 
 /// How many cells fit into a row: as many words as possible.
-fn fitting(cells: &[(char, Style)], width: usize) -> usize {
+fn fitting(cells: &[StyledGrapheme<'_>], width: usize) -> usize {
     let (mut used, mut word) = (0, None);
-    for (at, (char, _)) in cells.iter().enumerate() {
-        let wide = char.width().unwrap_or(0);
+    for (at, cell) in cells.iter().enumerate() {
+        let wide = columns(cell);
         if used + wide > width && at > 0 {
-            return if *char == ' ' { at } else { word.unwrap_or(at) };
+            return if cell.symbol == " " { at } else { word.unwrap_or(at) };
         }
         used += wide;
-        if *char == ' ' && at > 0 {
+        if cell.symbol == " " && at > 0 {
             word = Some(at);
         }
     }
@@ -86,12 +82,12 @@ fn fitting(cells: &[(char, Style)], width: usize) -> usize {
 }
 
 /// Neighbours of one style become one span.
-fn joined(cells: &[(char, Style)]) -> Line<'static> {
+fn joined(cells: &[StyledGrapheme<'_>]) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
-    for (char, style) in cells {
+    for StyledGrapheme { symbol, style } in cells {
         match spans.last_mut().filter(|span| span.style == *style) {
-            Some(span) => span.content.to_mut().push(*char),
-            None => spans.push(Span::from(char.to_string()).style(*style)),
+            Some(span) => span.content.to_mut().push_str(symbol),
+            None => spans.push(Span::from((*symbol).to_owned()).style(*style)),
         }
     }
     Line::from(spans)
@@ -99,21 +95,26 @@ fn joined(cells: &[(char, Style)]) -> Line<'static> {
 
 /// The longest beginning of a text that fits into so many columns; what is cut off shows as `…`.
 pub(crate) fn fitted(text: &str, width: usize) -> String {
-    let mut shown = String::new();
-    let mut used = 0;
-    let whole: usize = text.chars().map(|char| char.width().unwrap_or(0)).sum();
-    if whole <= width {
+    if width_of(text) <= width {
         return text.to_owned();
     }
-    for char in text.chars() {
-        let wide = char.width().unwrap_or(0);
-        if used + wide + 1 > width {
-            break;
-        }
-        shown.push(char);
-        used += wide;
-    }
+    let mut used = 0;
+    let fits = |cell: &StyledGrapheme<'_>| {
+        used += columns(cell);
+        used < width
+    };
+    let shown: String =
+        Span::raw(text).styled_graphemes(Style::new()).take_while(fits).map(|cell| cell.symbol).collect();
     if width > 0 { shown + "…" } else { shown }
+}
+
+/// How many columns a text takes on the screen.
+pub(crate) fn width_of(text: &str) -> usize {
+    Span::raw(text).styled_graphemes(Style::new()).map(|cell| columns(&cell)).sum()
+}
+
+fn columns(cell: &StyledGrapheme<'_>) -> usize {
+    usize::from(cell.symbol.cell_width())
 }
 
 /// Makes the first span of a line bold.
@@ -141,6 +142,18 @@ mod tests {
     #[test]
     fn a_megabyte_in_one_line_is_wrapped_at_once() {
         assert_eq!(rows(&"x".repeat(1 << 20), 80).len(), (1 << 20) / 80 + 1);
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_screen_whatever_its_characters_are_made_of() {
+        let odd = ["❤\u{fe0f}", "1\u{fe0f}\u{20e3}", "👨\u{200d}👩\u{200d}👧", "e\u{301}", "ｶﾞ", "🇩🇪", "नि", "漢", "x"];
+        for piece in odd {
+            let text = format!("{} hidden", piece.repeat(50));
+            let drawn = rows(&text, 20);
+            assert!(drawn.iter().all(|row| width_of(row) <= 20), "{piece}: {drawn:?}");
+            assert_eq!(drawn.concat().replace(' ', ""), text.replace(' ', ""));
+            assert!(width_of(&fitted(&text, 20)) <= 20, "{piece}");
+        }
     }
 
     #[test]

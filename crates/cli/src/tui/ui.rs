@@ -137,6 +137,11 @@ impl Ui {
         std::mem::take(&mut self.effects)
     }
 
+    /// Whether it must be drawn.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
     /// Whether it must be drawn; asked once.
     pub(crate) fn take_change(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)
@@ -156,10 +161,19 @@ impl Ui {
     pub(crate) fn tick(&mut self) {
         self.spin = self.spin.wrapping_add(1);
         self.panels.chat.tick();
+        self.has_changed = true;
+    }
+
+    /// Does not wait for ever for the end of the conversation.
+    pub(crate) fn check_grace(&mut self) {
         if self.leaving.is_some_and(|since| since.elapsed() > GRACE) {
             self.effects.push(Effect::Quit);
         }
-        self.has_changed = true;
+    }
+
+    /// Whether what was typed until now is about to be forgotten.
+    pub(crate) fn is_discarding(&self) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, Effect::DiscardInput))
     }
 
     pub(crate) fn event(&mut self, event: Event) {
@@ -183,6 +197,9 @@ impl Ui {
                 if self.questions.len() == 1 {
                     self.effects.push(Effect::DiscardInput);
                 }
+            }
+            Message::Withdraw(id) if self.questions.front().is_some_and(|dialog| dialog.id() == id) => {
+                self.close_question();
             }
             Message::Withdraw(id) => self.questions.retain(|dialog| dialog.id() != id),
             Message::Suspend { ready, done } => self.effects.push(Effect::Suspend { ready, done }),
@@ -242,12 +259,10 @@ impl Ui {
         }
     }
 
-    /// A question is answered; what was typed meanwhile does not answer the next one.
+    /// A question is over; what was typed for it is meant neither for the next one nor for the panel below.
     fn close_question(&mut self) {
         self.questions.pop_front();
-        if !self.questions.is_empty() {
-            self.effects.push(Effect::DiscardInput);
-        }
+        self.effects.push(Effect::DiscardInput);
     }
 
     /// Keys that mean the same in all panels; whether it was one.
@@ -271,7 +286,7 @@ impl Ui {
         }
         match key.code {
             KeyCode::Tab if !is_text => self.turn(1),
-            KeyCode::BackTab => self.turn(PanelName::ALL.len() - 1),
+            KeyCode::BackTab if !is_text => self.turn(PanelName::ALL.len() - 1),
             KeyCode::Char('?') if !is_text => return self.show_help(),
             _ => return false,
         }
@@ -329,6 +344,9 @@ impl Ui {
         if let Some(dialog) = self.questions.front_mut() {
             return step.map(|step| dialog.scroll(step)).unwrap_or_default();
         }
+        if let Some(help) = &mut self.help {
+            return step.map(|step| help.step(step)).unwrap_or_default();
+        }
         let place = Position { x: mouse.column, y: mouse.row };
         let tab = PanelName::ALL.into_iter().zip(&self.tabs).find(|(_, tab)| tab.contains(place));
         if let (None, Some((name, _))) = (step, tab) {
@@ -348,6 +366,9 @@ impl Ui {
         let clean: String = kept.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect();
         if let Some(dialog) = self.questions.front_mut() {
             return dialog.paste(&clean);
+        }
+        if self.help.is_some() {
+            return;
         }
         let (name, action) = (self.front, self.front().paste(&clean));
         self.act(name, action);

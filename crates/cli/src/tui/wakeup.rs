@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
-/// The signals that matter here.
-const SIGNALS: [i32; 6] = [SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH];
+/// The signals that matter here; those that end us come first, because the others may need a terminal that is gone.
+const SIGNALS: [i32; 6] = [SIGHUP, SIGTERM, SIGINT, SIGTSTP, SIGCONT, SIGWINCH];
 
 /// What can wake the loop.
 pub(crate) struct Wakeup {
@@ -83,10 +83,16 @@ impl Wakeup {
         self.has_keyboard = false;
     }
 
-    /// The signals that came since this was last asked.
-    pub(crate) fn signals(&self) -> Vec<i32> {
+    /// The next signal that came since this was last asked.
+    pub(crate) fn signal(&self) -> Option<i32> {
         let came = |signal: &&Signal| signal.came.swap(false, Ordering::SeqCst);
-        self.signals.iter().filter(came).map(|signal| signal.number).collect()
+        self.signals.iter().find(came).map(|signal| signal.number)
+    }
+
+    /// Forgets a signal that we caused.
+    pub(crate) fn forget_signal(&self, number: i32) {
+        let same = self.signals.iter().filter(|signal| signal.number == number);
+        same.for_each(|signal| signal.came.store(false, Ordering::SeqCst));
     }
 }
 

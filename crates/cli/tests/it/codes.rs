@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ollm_protocol::Code;
 
 use crate::documents::{generated, root};
-use crate::lab::{Lab, hook_file};
+use crate::lab::{Lab, OLLM, finish, hook_file};
 
 /// Every source file of the libraries and the program.
 fn sources() -> Vec<PathBuf> {
@@ -65,6 +65,69 @@ fn the_page_of_codes_is_up_to_date() {
         let _ = write!(page, "\n## {title}\n\n{}\n\n```text\n{example}```\n\nWhat to do: {mend}\n", why.trim());
     }
     generated(&root().join("docs/errors.md"), &page, "codes");
+}
+
+/// Codes whose examples need more than an empty home: a server, a terminal, a network, a second process, or another kernel.
+const NOT_ALONE: [Code; 14] = [
+    Code::UnknownTool,
+    Code::LowerVersion,
+    Code::UnsafePolicy,
+    Code::PackageRefused,
+    Code::LockedKey,
+    Code::Uncovered,
+    Code::Declined,
+    Code::LoginFailed,
+    Code::NoBox,
+    Code::NoSecret,
+    Code::TooDeep,
+    Code::Busy,
+    Code::LineFails,
+    Code::NotFetched,
+];
+
+/// The commands that show what comes of an example, which is a script, or a file that is put where such a file belongs.
+fn script(lab: &Lab, example: &str) -> String {
+    let put = |path: &str, commands: &str| {
+        lab.write(path, example);
+        commands.to_owned()
+    };
+    let first = example.split_whitespace().next().unwrap();
+    match example {
+        manifest if manifest.contains("\"version\"") => {
+            put("home/.ollm/extensions/a/manifest.json", "ollm ext list; ollm doctor")
+        }
+        hooks if hooks.starts_with(['{', '[']) => {
+            put("home/.ollm/hooks/example.json", "ollm hook validate; ollm doctor")
+        }
+        project if project.starts_with('#') => put("project/.ollm/config.yaml", "ollm config validate"),
+        _ if first.ends_with(':') => put("home/.ollm/config.yaml", "ollm config validate; ollm doctor"),
+        script => script.to_owned(),
+    }
+}
+
+#[test]
+fn every_example_that_stands_alone_leads_to_its_code() {
+    let mut wrong = Vec::new();
+    for code in Code::ALL.iter().filter(|code| !NOT_ALONE.contains(code)) {
+        let lab = Lab::new();
+        let programs = lab.root.join("bin");
+        fs::create_dir(&programs).unwrap();
+        std::os::unix::fs::symlink(OLLM, programs.join("ollm")).unwrap();
+        let lab = lab.set("OLLAMA_HOST", "127.0.0.1:1");
+        let page = lab.run(&["help", code.id()]).stdout;
+        let (_, rest) = page.split_once("For example:\n\n").unwrap();
+        let (example, _) = rest.split_once("\n\nWhat to do:").unwrap();
+        let example: Vec<&str> = example.lines().map(|line| line.strip_prefix("  ").unwrap()).collect();
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display());
+        let mut shell = lab.program("sh");
+        shell.args(["-c", &script(&lab, &example.join("\n"))]).env("PATH", path);
+        let ran = finish(shell, b"");
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        if !shown.contains(&format!("[{code}]")) {
+            wrong.push(format!("{code}: {example:?} says\n{shown}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// The commands of ours that a text names in backticks, as far as their words are commands.

@@ -70,7 +70,7 @@ fn one_line(lab: &Lab, ran: &Ran) -> String {
 
 #[test]
 fn without_hooks_every_field_is_there_and_empty() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let ran = lab.event(r#"{"event": "before_tool", "data": {"tool_name": "read_file"}}"#);
     let expected = concat!(
         r#"{"event":"before_tool","continue":true,"flow":"no_opinion","reason":null,"systemMessage":null,"messages":[],"#,
@@ -115,7 +115,7 @@ fn a_refusal_has_a_reason_and_exit_status_2_and_ends_the_chain() {
 
 #[test]
 fn what_hooks_add_is_joined_and_merged_in_plan_order() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook(
         "before_tool",
         "a",
@@ -208,7 +208,7 @@ fn each_later_hook_sees_the_patched_arguments() {
 
 #[test]
 fn parallel_hooks_run_at_once_and_are_merged_in_plan_order() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     // Each waits for the other: one after the other they would never end.
     let (to_a, to_b) = (lab.fifo("to-a"), lab.fifo("to-b"));
     let a = format!(
@@ -228,7 +228,7 @@ fn parallel_hooks_run_at_once_and_are_merged_in_plan_order() {
 
 #[test]
 fn hooks_run_by_scope_then_priority_then_name_of_their_file() {
-    let lab = Lab::new().set("OLLM_HOOKS_TIMEOUT", "20s");
+    let lab = Lab::with_default_boxes().set("OLLM_HOOKS_TIMEOUT", "20s");
     let say = "printf '{\"continue\": true, \"systemMessage\": \"%s\"}' \"$OLLM_HOOK_ID\"";
     lab.user_hook("before_tool", "b-normal", say, "");
     lab.user_hook("before_tool", "c-critical", say, r#", "priority": "critical""#);
@@ -246,7 +246,7 @@ fn hooks_run_by_scope_then_priority_then_name_of_their_file() {
 
 #[test]
 fn every_spelling_of_an_event_is_understood() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     for (spelled, canonical) in SPELLINGS {
         let ran = lab.run(&["hook", "run", spelled]);
         assert_eq!((ran.answer()["event"].as_str().unwrap(), ran.code), (*canonical, 0), "{spelled}");
@@ -255,7 +255,7 @@ fn every_spelling_of_an_event_is_understood() {
 
 #[test]
 fn one_name_for_all_file_changes_is_told_apart_by_the_data() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     for spelled in ["on-file-change", "FileChanged"] {
         for (change, canonical) in
             [("created", "file_created"), ("modified", "file_edited"), ("deleted", "file_deleted")]
@@ -297,7 +297,7 @@ fn b13_reading_stops_at_the_end_of_the_value_though_the_stream_stays_open() {
 
 #[test]
 fn what_follows_the_value_is_not_read() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let ran = lab.event(r#"{"event": "before_tool"}{"event": "nonsense"} garbage"#);
     assert_eq!((ran.code, ran.answer()["event"].as_str()), (0, Some("before_tool")));
 }
@@ -342,7 +342,7 @@ fn each_skip_says_why() {
 
 #[test]
 fn wrong_usage_exits_with_64_and_says_how_it_is_meant() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     for arguments in [
         &["hook", "run", "--from", "nobody"][..],
         &["hook", "run", "--from"],
@@ -362,7 +362,7 @@ fn wrong_usage_exits_with_64_and_says_how_it_is_meant() {
 
 #[test]
 fn the_options_of_hook_run_mean_the_same_in_every_place() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let plain = lab.run(&["hook", "run", "session_start", "--explain"]).answer();
     for arguments in [
         &["hook", "run", "--explain", "session_start", "--explain"][..],
@@ -393,6 +393,6 @@ fn an_answer_nobody_reads_is_no_failure() {
 
 #[test]
 fn the_version_is_told() {
-    let ran = Lab::new().run(&["--version"]);
+    let ran = Lab::with_default_boxes().run(&["--version"]);
     assert_eq!((ran.stdout, ran.code), (format!("ollm {}\n", env!("CARGO_PKG_VERSION")), 0));
 }

@@ -111,7 +111,7 @@ fn skipped(lab: &Lab) -> Option<String> {
 #[test]
 fn s4_a_changed_file_that_a_hook_runs_takes_its_approval_back() {
     for case in hooks() {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         lab.write(case.file, case.declaration.to_string());
         for (file, content) in case.files {
             write(&lab, file, content);
@@ -137,7 +137,7 @@ fn s4_node_options_and_imports_are_covered_as_well() {
     ];
     let env = json!({"NODE_OPTIONS": "--require ./scripts/more.js"});
     for (changed, _) in files {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         lab.write(HOOKS, entry("node", &["--require=./scripts/pre.js", "g.js"], env.clone()).to_string());
         for (file, content) in files {
             write(&lab, file, content);
@@ -152,7 +152,7 @@ fn s4_node_options_and_imports_are_covered_as_well() {
 
 #[test]
 fn s4_a_file_of_that_name_in_the_folder_of_the_event_is_not_what_runs() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(SETTINGS, shell("sh scripts/check.sh").to_string());
     write(&lab, "scripts/check.sh", GOOD);
     fs::create_dir_all(lab.project.join("sub/scripts")).unwrap();
@@ -184,7 +184,7 @@ fn what_no_approval_covers_is_said_and_approved_for_good_only_on_request() {
         ("ruby -e 'require_relative \"rules\"'", "may load any file of the project"),
         ("python3 -c 'exec(open(\"rules.py\").read())'", "may load any file of the project"),
     ] {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         lab.write(SETTINGS, shell(line).to_string());
         fs::create_dir_all(lab.project.join("node_modules/is-safe")).unwrap();
         let id = hook_id(&lab);
@@ -221,7 +221,7 @@ fn s14_a_changed_file_that_a_server_runs_takes_its_approval_back() {
             "srv/tools/one.py",
         ),
     ] {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         declare_server(&lab, &declaration);
         for (file, content) in files {
             write(&lab, file, content);
@@ -244,7 +244,7 @@ fn s14_a_server_that_no_approval_covers_is_approved_only_on_request() {
         json!({"command": "make", "args": ["serve"]}),
         json!({"command": "node", "args": ["srv"]}),
     ] {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         for program in ["npx", "npm", "make", "node"] {
             lab.write_executable(&format!("bin/{program}"), GOOD);
         }

@@ -21,7 +21,7 @@ fn faults(ran: &Ran) -> Vec<Value> {
 
 #[test]
 fn where_everything_works_there_is_no_fault() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook("before_tool", "fine", "exit 0", "");
     let ran = lab.run(&["doctor", "--json"]);
     assert_eq!((ran.code, faults(&ran)), (0, vec![]), "{}", ran.stderr);
@@ -31,7 +31,7 @@ fn where_everything_works_there_is_no_fault() {
 
 #[test]
 fn each_thing_that_keeps_a_hook_from_running_is_a_fault_with_its_way_out() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook("before_tool", "needs", "exit 0", r#", "requires": {"commands": ["no-such-program"]}"#);
     lab.workspace_hook("before_tool", "theirs", "exit 0", "");
     lab.user_hook("before_tool", "off", "exit 0", r#", "enabled": false"#);
@@ -56,7 +56,7 @@ fn each_thing_that_keeps_a_hook_from_running_is_a_fault_with_its_way_out() {
 
 #[test]
 fn guards_that_are_off_and_servers_that_cannot_start_are_faults() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write(
         "home/.ollm/config.yaml",
         "hooks:\n  guards: [self-protection]\nmcp:\n  servers:\n    gone: {command: no-such-program}\n",
@@ -73,7 +73,7 @@ fn guards_that_are_off_and_servers_that_cannot_start_are_faults() {
 
 #[test]
 fn a_fatal_file_is_told_once_and_the_rest_is_said_not_to_be_known() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write("home/.ollm/config.yaml", "hooks:\n  guards: 7\n");
     let ran = lab.run(&["doctor", "--json"]);
     assert_eq!((ran.code, faults(&ran).len()), (1, 1));
@@ -85,7 +85,7 @@ fn a_fatal_file_is_told_once_and_the_rest_is_said_not_to_be_known() {
 
 #[test]
 fn an_agent_whose_line_names_a_program_that_is_gone_is_a_fault() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.run(&["connect", "claude"]);
     let ran = lab.run(&["doctor", "--json"]);
     assert_eq!((ran.code, faults(&ran)), (0, vec![]), "{}", ran.stderr);
@@ -101,7 +101,7 @@ fn an_agent_whose_line_names_a_program_that_is_gone_is_a_fault() {
 
 #[test]
 fn a_fault_of_an_entry_names_what_mends_that_entry() {
-    let lab = Lab::new().set("PATH", "/usr/bin:/bin");
+    let lab = Lab::with_default_boxes().set("PATH", "/usr/bin:/bin");
     lab.run(&["connect", "claude", "--project"]);
     let help = |lab: &Lab| faults(&lab.run(&["doctor", "--json"]))[0]["help"].clone();
     assert_eq!(help(&lab), "put its folder on your PATH");
@@ -115,7 +115,7 @@ fn a_fault_of_an_entry_names_what_mends_that_entry() {
 
 #[test]
 fn it_runs_nothing_and_changes_nothing() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let mark = lab.home.join("ran");
     lab.user_hook("before_tool", "marks", &format!("touch {}", mark.display()), "");
     let before = files(&lab.root);
@@ -126,7 +126,7 @@ fn it_runs_nothing_and_changes_nothing() {
 
 #[test]
 fn a_project_within_the_project_is_told() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write("project/sub/deep/.ollm/hooks/x.json", "{}");
     let told = told(&lab.run(&["doctor", "--json"]), "guards");
     let place = lab.project.join("sub/deep/.ollm").display().to_string();
@@ -135,7 +135,7 @@ fn a_project_within_the_project_is_told() {
 
 #[test]
 fn what_needs_no_decision_is_mended_and_only_by_a_person() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.run(&["connect", "claude"]);
     let file = lab.home.join(".claude/settings.json");
     let right = fs::read_to_string(&file).unwrap();
@@ -162,7 +162,7 @@ fn finish_as_agent(lab: &Lab) -> Ran {
 
 #[test]
 fn missing_interpreters_and_events_that_nothing_sends_are_faults() {
-    let lab = Lab::new().set("PATH", "/nowhere");
+    let lab = Lab::with_default_boxes().set("PATH", "/nowhere");
     lab.user("node.mjs", "0");
     let hook = json!({"name": "node", "command": "node", "args": ["node.mjs"]});
     lab.user("node.json", json!({"hooks": {"before_tool": [hook]}}).to_string());
@@ -172,7 +172,7 @@ fn missing_interpreters_and_events_that_nothing_sends_are_faults() {
         matches!(hooks.as_slice(), [one] if one.contains(":node` does not run") && one.contains("`node`")),
         "{hooks:?}"
     );
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     fs::remove_dir(lab.project.join(".git")).unwrap();
     let git = lab.program("git").args(["init", "-q"]).status().unwrap();
     assert!(git.success());
@@ -188,7 +188,7 @@ fn missing_interpreters_and_events_that_nothing_sends_are_faults() {
 
 #[test]
 fn what_is_kept_of_the_files_is_told_where_it_is_outdated() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook("session_start", "fine", "exit 0", "");
     let kept = lab.home.join(".ollm/state/snapshots");
     // What changed just now is not kept.
@@ -205,7 +205,7 @@ fn what_is_kept_of_the_files_is_told_where_it_is_outdated() {
 
 #[test]
 fn hook_files_are_validated_wherever_they_are() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.workspace_hook("before_tool", "fine", "exit 0", "");
     let fine = lab.run(&["hook", "validate"]);
     assert_eq!((fine.code, fine.stderr.contains("nothing is wrong with the one hook")), (0, true), "{fine:?}");

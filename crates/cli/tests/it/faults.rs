@@ -18,7 +18,7 @@ fn run(event: &str, script: &str, more: &str) -> Ran {
 }
 
 fn run_with(event: &str, script: &str, more: &str, input: &[u8]) -> Ran {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook(event, "hook", script, more);
     let begin = Instant::now();
     let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), input);
@@ -65,7 +65,7 @@ fn b02_a_hook_that_ignores_the_polite_signal_is_killed() {
 
 #[test]
 fn the_rest_runs_after_a_hook_was_stopped() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook("before_tool", "a", FOREVER, r#", "timeout": "200ms""#);
     lab.user_hook("before_tool", "b", "printf '{\"continue\": true}'", "");
     let ran = lab.event(shell_event("ls"));
@@ -163,7 +163,7 @@ fn a_refusal_nested_too_deeply_elsewhere_still_counts() {
 
 #[test]
 fn b09_a_program_that_cannot_be_started_is_a_failure_and_never_a_refusal() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.write("home/.ollm/hooks/not-executable", "#!/bin/sh\n");
     lab.write_executable("home/.ollm/hooks/bad-shebang", "#!/no/such/interpreter\n");
     lab.write_executable("home/.ollm/hooks/not-a-program", "\u{7f}ELF nonsense");
@@ -188,7 +188,7 @@ fn b09_a_program_that_cannot_be_started_is_a_failure_and_never_a_refusal() {
 
 #[test]
 fn b09_a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user("a.json", crate::lab::hook_file("before_tool", "no-script", ""));
     lab.user("b.json", r#"{"hooks": {"before_tool": [{"name": "no-program", "command": "uvx", "args": ["x"]}]}}"#);
     let lab = lab.set("PATH", "/nonexistent");
@@ -196,7 +196,7 @@ fn b09_a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
     let (script, program) = (ran.skip("no-script"), ran.skip("no-program"));
     assert_eq!((&script["reason"], &program["reason"], ran.code), (&json!("missing"), &json!("missing"), 0));
     assert!(program["detail"].as_str().unwrap().starts_with("`uvx` is not on PATH"), "{program}");
-    let gate = Lab::new();
+    let gate = Lab::with_default_boxes();
     gate.user("a.json", crate::lab::hook_file("pre-tool-call", "no-script", ""));
     let ran = gate.event(shell_event("ls"));
     assert_eq!((ran.code, ran.hook("no-script")["status"].as_str()), (2, Some("failed")));
@@ -207,7 +207,7 @@ fn b09_a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
 fn b11_limits_hold_a_hook_back_and_nobody_else() {
     let script = "import json, sys\ntry:\n    x = bytearray(1 << 30)\nexcept MemoryError:\n    x = None\n\
                   json.dump({'continue': True, 'data': {'held': x is None}}, sys.stdout)\n";
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user("greedy.py", script);
     lab.user("greedy.json", r#"{"hooks": {"before_tool": [{"name": "hook", "command": "python3", "args": ["greedy.py"], "limits": {"memory": "256MiB"}}]}}"#);
     let ran = lab.event(shell_event("ls"));
@@ -219,7 +219,7 @@ fn b11_a_hook_that_opens_a_million_files_is_held_back() {
     let script = "import json, os, sys\nopened = 0\ntry:\n    while opened < 1000000:\n        \
                   os.open('/dev/null', os.O_RDONLY)\n        opened += 1\nexcept OSError:\n    pass\n\
                   json.dump({'continue': True, 'data': {'opened': opened}}, sys.stdout)\n";
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user("greedy.py", script);
     lab.user("greedy.json", r#"{"hooks": {"before_tool": [{"name": "hook", "command": "python3", "args": ["greedy.py"], "limits": {"files": 64}}]}}"#);
     let ran = lab.event(shell_event("ls"));
@@ -265,7 +265,7 @@ fn start_busy(lab: &Lab, start_of_grandchild: &str) -> Child {
 
 /// Ends `ollm` while a hook and its grandchild run.
 fn die_midway((name, signal): (&str, i32), start_of_grandchild: &str) -> Lab {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let child = start_busy(&lab, start_of_grandchild);
     kill(name, child.id());
     assert_died(child, signal);
@@ -291,7 +291,7 @@ fn our_own_death_leaves_nothing_that_left_its_group_either() {
 
 #[test]
 fn our_own_death_leaves_nothing_of_a_hook_that_runs_us() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let (ready, list) = (lab.fifo("ready"), lab.root.join("list"));
     let daemon =
         format!("printf %s \"$OLLM_LIFELINE\" > {}; echo up > {}; sleep 1000", list.display(), ready.display());
@@ -309,7 +309,7 @@ fn our_own_death_leaves_nothing_of_a_hook_that_runs_us() {
 
 #[test]
 fn of_several_polite_signals_the_first_is_what_we_die_of() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let child = start_busy(&lab, "trap 'touch $OLLM_PROJECT_DIR/asked; exec sleep 1000' TERM; setsid");
     kill("-TERM", child.id());
     while !lab.project.join("asked").exists() && !lab.processes().is_empty() {
@@ -323,7 +323,7 @@ fn of_several_polite_signals_the_first_is_what_we_die_of() {
 
 #[test]
 fn no_hook_starts_once_we_were_asked_to_end() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     lab.user_hook("before_tool", "next", "touch \"$OLLM_PROJECT_DIR/ran\"", r#", "priority": "low""#);
     let child = start_busy(&lab, "setsid");
     kill("-TERM", child.id());
@@ -334,7 +334,7 @@ fn no_hook_starts_once_we_were_asked_to_end() {
 
 #[test]
 fn a_signal_that_we_were_started_to_ignore_is_ignored() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let (ready, go) = (lab.fifo("ready"), lab.fifo("go"));
     let script = format!("echo hook > {}; cat {}", ready.display(), go.display());
     lab.user_hook("before_tool", "hook", &script, "");
@@ -351,7 +351,7 @@ fn a_signal_that_we_were_started_to_ignore_is_ignored() {
 #[test]
 fn a_signal_while_we_wait_for_the_event_ends_us_at_once() {
     for (name, signal) in POLITE {
-        let lab = Lab::new();
+        let lab = Lab::with_default_boxes();
         let mut child = start(lab.ollm(&["hook", "run"]));
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(br#"{"event": "#).unwrap();
@@ -362,7 +362,7 @@ fn a_signal_while_we_wait_for_the_event_ends_us_at_once() {
 
 #[test]
 fn a_polite_end_of_the_demo_leaves_neither_hooks_nor_home() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let temporary = lab.root.join("tmp");
     std::fs::create_dir(&temporary).unwrap();
     let lab = lab.set("TMPDIR", temporary.to_str().unwrap());
@@ -433,6 +433,16 @@ fn half_an_event_is_answered_before_its_host_goes_on_without_us() {
 }
 
 #[test]
+fn a_host_that_waits_longer_than_a_clock_can_tell_still_gets_an_answer() {
+    let lab = Lab::with_hook("before_tool", "hook", "echo '{\"continue\": false}'");
+    let event = br#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}"#;
+    for time in ["9223372036854775807s", "1000000000000d"] {
+        let ran = finish(lab.ollm(&["hook", "run", "--from", "claude", "--within", time]), event);
+        assert!(ran.code == 0 && ran.stdout.contains("deny"), "{time}: {ran:?}");
+    }
+}
+
+#[test]
 fn b14_events_at_the_same_time_do_not_disturb_one_another() {
     let lab = Lab::with_hook("before_tool", "echo", "printf '{\"continue\": true, \"data\": %s}' \"$(cat)\"");
     std::thread::scope(|scope| {
@@ -465,6 +475,6 @@ fn without_standard_streams_the_answer_goes_nowhere() {
 fn an_answer_that_nobody_reads_is_not_our_death() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = Lab::new().ollm(&["hook", "run", "before_tool"]).stdout(writer).status().unwrap();
+    let status = Lab::with_default_boxes().ollm(&["hook", "run", "before_tool"]).stdout(writer).status().unwrap();
     assert_eq!(status.code(), Some(0));
 }

@@ -14,7 +14,7 @@ const PROJECT: &str = "project/.ollm/settings/mcp.json";
 
 /// A lab whose model gives these answers, and whose user has one server, `s`, that writes down what it is asked.
 fn lab(answers: &[Value], flags: &[&str]) -> Lab {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     talk(&lab, answers);
     declare(&lab, USER, "s", flags);
     lab
@@ -152,7 +152,7 @@ fn the_agents_own_servers_judge_its_calls() {
 
 #[test]
 fn a_server_of_the_project_is_not_started_before_somebody_approved_it() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     talk(&lab, &[call("mcp__theirs__echo", json!({"text": "x"})), json!({"content": "done"})]);
     declare(&lab, PROJECT, "theirs", &[]);
     let ran = run(&lab);
@@ -208,7 +208,7 @@ fn a_result_too_large_for_the_model_is_kept_where_the_model_can_read_it() {
 
 #[test]
 fn every_event_of_a_run_and_of_a_chat_leaves_its_record() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     talk(&lab, &[json!({"content": "done"})]);
     assert_done(&run(&lab));
     let records = || {
@@ -237,7 +237,7 @@ fn chat(lab: &Lab, input: &str) -> Ran {
 
 #[test]
 fn async_hooks_of_a_chat_run_beside_it() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     talk(&lab, &[json!({"content": "done"})]);
     let script = "tr '\\0' ' ' < /proc/$PPID/cmdline > ../parent";
     lab.user_hook("before_agent", "late", script, r#", "async": true"#);
@@ -271,7 +271,7 @@ fn a_chat_shows_servers_hooks_and_tools_and_stops_and_starts_servers() {
 
 #[test]
 fn plain_ollm_on_a_terminal_is_the_panels_and_a_welcome_elsewhere() {
-    let lab = Lab::new().set("OLLM_MODEL", "replay:../talk.jsonl");
+    let lab = Lab::with_default_boxes().set("OLLM_MODEL", "replay:../talk.jsonl");
     talk(&lab, &[]);
     let mut panels = lab.pty(LARGE, &[]);
     panels.sees("talk.jsonl; the box is ");
@@ -280,7 +280,7 @@ fn plain_ollm_on_a_terminal_is_the_panels_and_a_welcome_elsewhere() {
     assert!(ran.code == 0 && ran.has_restored(), "{ran:?}");
     let ran = lab.run(&[]);
     assert!(ran.code == 0 && ran.stdout.contains("Three ways to begin"), "{ran:?}");
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     // Where the home holds nothing yet.
     fs::remove_dir_all(lab.home.join(".ollm")).unwrap();
     let ran = on_a_terminal(&lab, "", &[]);
@@ -291,7 +291,7 @@ fn plain_ollm_on_a_terminal_is_the_panels_and_a_welcome_elsewhere() {
 fn the_configured_model_is_asked_as_configured_unless_another_one_is_named() {
     let reply = || ModelReply::stream(&answer_events("hello", &[], 2), 7);
     let server = ModelServer::start(vec![reply(), reply()]).unwrap();
-    let lab = Lab::new().set("MY_KEY", "k-12345678").set("OPENAI_API_KEY", "sk-not-for-you");
+    let lab = Lab::with_default_boxes().set("MY_KEY", "k-12345678").set("OPENAI_API_KEY", "sk-not-for-you");
     let url = server.url();
     let config = format!(
         "model:\n  provider: openai\n  name: qwen\n  baseUrl: {url}\n  apiKeyEnv: MY_KEY\n  temperature: 0.5\n  maxTokens: 77\n  top_p: 0.9\n  stream: false\n"
@@ -316,7 +316,7 @@ fn the_configured_model_is_asked_as_configured_unless_another_one_is_named() {
 
 #[test]
 fn a_model_that_cannot_be_meant_is_a_configuration_error() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     for (config, told) in [
         ("model:\n  provider: clouds\n  name: x\n", "model.provider: there is no provider `clouds`"),
         ("model:\n  provider: openai\n", "model.name is missing"),

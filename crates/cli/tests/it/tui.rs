@@ -2,10 +2,12 @@
 
 use crate::lab::pty::Pty;
 
+mod approvals;
 mod chat;
 mod doctor;
 mod extensions;
 mod hooks;
+mod keys;
 mod load;
 mod login;
 mod mcp;

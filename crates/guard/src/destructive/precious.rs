@@ -44,7 +44,9 @@ pub(super) struct Precious {
 #[derive(Default)]
 struct Named {
     folders: Arc<[PathBuf]>,
-    texts: HashMap<String, Spread>,
+    texts: HashMap<Rc<str>, Spread>,
+    /// The last of them.
+    last: Option<(Rc<str>, Rc<[PathBuf]>)>,
 }
 
 /// The paths that a text may name in some folders.
@@ -98,7 +100,7 @@ impl Precious {
             return Worth::Common;
         }
         let paths = self.paths(target, place);
-        let known = self.named.borrow().texts.get(&target.text).and_then(|spread| spread.worth);
+        let known = self.named.borrow().texts.get(target.text.as_str()).and_then(|spread| spread.worth);
         if let Some((_, worth)) = known.filter(|(glob, _)| *glob == target.glob && place.mounts.is_empty()) {
             return worth;
         }
@@ -110,7 +112,9 @@ impl Precious {
                 worst = worse(worst, self.path(&real, target.glob));
             }
         }
-        if let Some(spread) = self.named.borrow_mut().texts.get_mut(&target.text).filter(|_| place.mounts.is_empty()) {
+        if let Some(spread) =
+            self.named.borrow_mut().texts.get_mut(target.text.as_str()).filter(|_| place.mounts.is_empty())
+        {
             spread.worth = Some((target.glob, worst));
         }
         worst
@@ -192,8 +196,7 @@ impl Precious {
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
-        let leads_on =
-            |path: &Path| ["root", "cwd"].iter().any(|link| path.starts_with(Path::new("/proc/self").join(link)));
+        let leads_on = |path: &Path| is_in_any(path, &["/proc/self/root", "/proc/self/cwd"]);
         let of_process = |path: &Path| path::is_in_folder(path, Path::new("/proc/self")) && !leads_on(path);
         let own = |path: &Path| is_in_any(path, PASSING) || of_process(path);
         let system = |path: &Path| is_in_any(path, BELOW) && !own(path) && !self.is_new(path);
@@ -213,9 +216,10 @@ impl Precious {
         let looks = !target.open() && !self.is_ordinary(target, place);
         let Some(home) = self.home.as_deref().filter(|_| looks) else { return false };
         let secret = |path: &PathBuf| {
-            let inside = path.strip_prefix(home).ok().and_then(|inside| inside.components().next());
-            inside
-                .is_some_and(|first| matches!(first.as_os_str().to_str(), Some(".ssh" | ".gnupg" | ".password-store")))
+            let inside = Some(path.as_os_str().as_encoded_bytes()).filter(|_| path::is_in_folder(path, home));
+            let inside = inside.and_then(|path| path.get(home.as_os_str().len()..)).unwrap_or_default();
+            let first = inside.strip_prefix(b"/").unwrap_or(inside).split(|byte| *byte == b'/').next();
+            matches!(first, Some(b".ssh" | b".gnupg" | b".password-store"))
         };
         let passing = |path: &PathBuf| path.to_string_lossy().contains("known_hosts");
         self.paths(target, place).iter().any(|path| secret(path) && !passing(path))
@@ -302,13 +306,19 @@ impl Precious {
         }
         let mut named = self.named.borrow_mut();
         if !Arc::ptr_eq(&named.folders, &place.folders) {
-            *named = Named { folders: Arc::clone(&place.folders), texts: HashMap::new() };
+            *named = Named { folders: Arc::clone(&place.folders), ..Named::default() };
         }
-        if let Some(spread) = named.texts.get(&target.text) {
-            return Rc::clone(&spread.paths);
+        if let Some((_, paths)) = named.last.as_ref().filter(|(text, _)| **text == *target.text) {
+            return Rc::clone(paths);
         }
-        let paths: Rc<[PathBuf]> = paths(target, place).into();
-        named.texts.insert(target.text.clone(), Spread { paths: Rc::clone(&paths), worth: None });
+        let known = named.texts.get_key_value(target.text.as_str());
+        let known = known.map(|(text, spread)| (Rc::clone(text), Rc::clone(&spread.paths)));
+        let (text, paths) = known.unwrap_or_else(|| {
+            let (text, paths) = (Rc::<str>::from(target.text.as_str()), Rc::<[PathBuf]>::from(paths(target, place)));
+            named.texts.insert(Rc::clone(&text), Spread { paths: Rc::clone(&paths), worth: None });
+            (text, paths)
+        });
+        named.last = Some((text, Rc::clone(&paths)));
         paths
     }
 

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{follow, is_in_folder, is_same};
+use super::{follow, in_folder, is_in_folder, is_same};
 
 /// No path of the system is longer.
 const LONGEST: usize = 4096;
@@ -49,7 +49,7 @@ impl Resolver {
     /// Whether nothing is there by this path from a tidy folder, and no link on the way.
     pub(crate) fn lacks(&mut self, folder: &Path, path: &str) -> bool {
         self.is_missing(folder) || {
-            let path = folder.join(path.trim_end_matches('/'));
+            let path = in_folder(folder, path.trim_end_matches('/'));
             let (real, exists) = self.look(&path);
             !exists && is_same(&real, &path)
         }
@@ -59,7 +59,7 @@ impl Resolver {
     pub(crate) fn leads_straight(&mut self, folder: &Path, path: &str) -> bool {
         let Some((before, _)) = path.trim_end_matches('/').rsplit_once('/') else { return true };
         self.is_missing(folder) || {
-            let path = folder.join(before);
+            let path = in_folder(folder, before);
             is_same(&self.look(&path).0, &path)
         }
     }
@@ -81,7 +81,8 @@ impl Resolver {
         if rest.as_os_str().is_empty() {
             return (real, exists);
         }
-        for part in rest.components() {
+        let mut parts = rest.components().peekable();
+        while let Some(part) = parts.next() {
             real.push(part);
             if !exists {
                 continue;
@@ -92,7 +93,10 @@ impl Resolver {
                     real = found;
                 } else {
                     exists = false;
-                    self.missing = Some((prefix.clone(), real.clone()));
+                    // Much is asked about in a folder, nothing in a file.
+                    if parts.peek().is_some() || self.missing.is_none() {
+                        self.missing = Some((prefix.clone(), real.clone()));
+                    }
                 }
             }
             self.seen.insert(prefix.clone().into_os_string(), (real.clone(), exists));

@@ -93,8 +93,9 @@ fn removes_us(run: &Run) -> bool {
 fn loosens_agent(run: &Run) -> bool {
     let is_agent = || AGENTS.iter().any(|agent| agent.home.programs.contains(&run.name.as_str()));
     let loosens = |arg: &Field| {
-        let text = arg.text.to_ascii_lowercase();
-        text.starts_with("--dangerously") || text.contains("hook") && text.contains(['{', '='])
+        let sets = arg.text.contains(['{', '=']);
+        let text = || arg.text.to_ascii_lowercase();
+        (arg.text.starts_with("--") && text().starts_with("--dangerously")) || (sets && text().contains("hook"))
     };
     run.args.iter().any(loosens) && is_agent()
 }

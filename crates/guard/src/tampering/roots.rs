@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::protected::{From, PROTECTED, Row};
+use ollm_protocol::protected::{From, PROTECTED, Row};
+
 use crate::path::{self, Pattern};
 
 /// A folder with protected files in it.

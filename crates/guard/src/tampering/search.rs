@@ -33,28 +33,33 @@ impl<'a> Tests<'a> {
         Tests { wants: !search.wanted.is_empty(), names, wanted, left_out: patterns(&search.left_out), usual }
     }
 
+    /// Whether no protected path may fit them, so that they can only find what is there.
+    pub(super) fn need_files(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
     /// Whether they let it act on a protected path, or on something in it.
     pub(super) fn pass(&self, rest: &str, guarded: &Guarded) -> bool {
         // A search finds only what is there.
         if !self.wants && self.left_out.is_empty() {
-            return guarded.exists();
+            return guarded.exists;
         }
         // Then only a file in it can have such a name.
-        if self.wanted.is_empty() && !self.usual && !guarded.exists() {
+        if self.wanted.is_empty() && !self.usual && !guarded.exists {
             return false;
         }
         let rest = key_parts(rest);
         let path = format!("./{}", rest.join("/"));
         let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
-        let is_there = |pattern: &&Pattern<'_>| !pattern.is_vague() || guarded.exists();
+        let is_there = |pattern: &&Pattern<'_>| !pattern.is_vague() || guarded.exists;
         if self.left_out.iter().any(fits) {
             return false;
         }
         if !self.wants {
-            return guarded.exists();
+            return guarded.exists;
         }
         self.wanted.iter().filter(is_there).any(fits)
-            || (self.usual && guarded.exists() && guarded.may_be_folder())
+            || (self.usual && guarded.exists && guarded.may_be_folder())
             || guarded.holds(|name| self.names.iter().any(|pattern| pattern.fits(name)))
     }
 }

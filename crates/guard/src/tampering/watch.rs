@@ -10,10 +10,9 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    protected::{From, Lock, Protected, protected},
-    roots::Roots,
-};
+use ollm_protocol::protected::{From, Lock, Protected, protected};
+
+use super::roots::Roots;
 use crate::{
     field::{Field, Place},
     path,
@@ -73,26 +72,21 @@ pub(super) struct Guarded {
     pub(super) path: PathBuf,
     /// The key of the path as written, and as it is once links are followed.
     pub(super) keys: Vec<String>,
-    /// Whether it is there, once that was asked.
-    exists: OnceCell<bool>,
+    /// Whether it is there.
+    pub(super) exists: bool,
 }
 
 impl Guarded {
-    /// Whether it is there.
-    pub(super) fn exists(&self) -> bool {
-        *self.exists.get_or_init(|| self.path.symlink_metadata().is_ok())
-    }
-
     /// Whether something may lie in it.
     pub(super) fn may_be_folder(&self) -> bool {
-        if self.exists() { self.path.is_dir() } else { self.path.extension().is_none() }
+        if self.exists { self.path.is_dir() } else { self.path.extension().is_none() }
     }
 
     /// Whether it is a folder with a file in it whose name this holds for.
     pub(super) fn holds(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         let is_named =
             |file: &PathBuf| file.file_name().is_some_and(|name| is_wanted(&path::fold(&name.to_string_lossy())));
-        self.exists() && below(&self.path).iter().any(is_named)
+        self.exists && below(&self.path).iter().any(is_named)
     }
 }
 
@@ -150,11 +144,12 @@ impl Watch {
             for Protected { path, from, .. } in
                 protected(self.home.as_deref(), &self.projects).into_iter().chain(single)
             {
-                let mut keys = spellings(&path, &resolver.look(&path).0);
+                let (real, exists) = resolver.look(&path);
+                let mut keys = spellings(&path, &real);
                 // A link to the root protects nothing: all would be in it.
                 keys.retain(|key| !key.is_empty());
                 let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
-                list.push(Guarded { path, keys, exists: OnceCell::new() });
+                list.push(Guarded { path, keys, exists });
             }
             lists
         })
@@ -186,7 +181,7 @@ impl Watch {
             return Some(hit);
         }
         let hit = place.folders.iter().find_map(|folder| {
-            let raw = folder.join(&field.text);
+            let raw = path::in_folder(folder, &field.text);
             // A folder that commands run in is there, and so is one that is written with a slash.
             let is_folder =
                 || field.text.ends_with('/') || place.folders.iter().any(|here| here.starts_with(path::tidy(&raw)));
@@ -325,7 +320,7 @@ impl Watch {
             let reaches = parts.len() >= length || reach != Reach::File;
             // Nothing lies below a file.
             let below = parts.len() > length;
-            reaches && if below { guarded.may_be_folder() } else { !vague || guarded.exists() }
+            reaches && if below { guarded.may_be_folder() } else { !vague || guarded.exists }
         };
         let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
@@ -358,15 +353,26 @@ impl Watch {
             return self.check_listed(field, place);
         }
         if let Some((folder, _)) = field.text.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
-            let inside =
-                place.folders.iter().find_map(|base| self.check_path(base.join(folder), field.glob, Reach::File));
+            let inside = place
+                .folders
+                .iter()
+                .find_map(|base| self.check_path(path::in_folder(base, folder), field.glob, Reach::File));
             if inside.is_some() {
                 return inside;
             }
         }
         let tail = field.tail.as_deref().unwrap_or_default();
         let (_, tail) = tail.split_once('/')?;
-        self.by_ending(tail, Reach::File)
+        self.by_ending(tail, Reach::File).or_else(|| self.by_name(tail).filter(|_| field.hollow.is_none()))
+    }
+
+    /// A file in a folder that a command or a file names: it may be that of an agent. What people keep in variables is their own.
+    fn by_name(&self, name: &str) -> Option<Hit> {
+        let is_it = |known: &str| known.contains('.') && known.eq_ignore_ascii_case(name);
+        if OWN_FILES.iter().any(|own| is_it(own)) {
+            return self.single.first().map(|own| Hit::Perhaps(own.join(name)));
+        }
+        self.roots.named().find(|named| is_it(named.last)).map(|named| Hit::Perhaps(named.path()))
     }
 
     /// Another name of the same file.
@@ -389,6 +395,9 @@ impl Watch {
         None
     }
 }
+
+/// Files in our own folders that decide what runs.
+const OWN_FILES: &[&str] = &["config.yaml", "mcp.json", "policy.yaml"];
 
 /// What `git` runs in its folder of hooks, as far as anybody plants something there.
 const GIT_HOOKS: &[&str] = &[

@@ -39,6 +39,15 @@ pub(super) enum Written {
     Unknown,
 }
 
+impl Written {
+    fn text(self) -> Option<Arc<str>> {
+        match self {
+            Written::Text(text) => Some(text),
+            Written::Unknown => None,
+        }
+    }
+}
+
 impl<'a> Scene<'_, 'a> {
     /// What a command writes into files: `cat > x.sh <<EOF`, `tee x.sh`, `echo … > x.sh`, `cp x.sh y.sh`.
     pub(super) fn written_by(&self, command: &'a Command, words: &'a [Word], feed: &Feed) -> Vec<(Field, Written)> {
@@ -102,13 +111,20 @@ fn outputs(fields: &[Field], feed: &Feed) -> Vec<(Field, Written)> {
     found
 }
 
+/// The last part of a path.
+fn last_name(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
 impl Walker {
     /// Keeps what a command has written in this place. What is written behind what is there already may run as well.
     pub(super) fn keep_written(&mut self, written: &[(Field, Written)], place: &Place) {
         for (folder, (file, text)) in
             place.folders.iter().flat_map(|folder| written.iter().map(move |one| (folder, one)))
         {
-            let kept = self.written.entry(path::join(folder, &file.text)).or_insert_with(|| text.clone());
+            let path = path::join(folder, &file.text);
+            let named = self.written.entry(last_name(&path.to_string_lossy()).to_owned()).or_default();
+            let kept = named.entry(path).or_insert_with(|| text.clone());
             *kept = match (&*kept, text) {
                 (Written::Text(before), Written::Text(text)) if !Arc::ptr_eq(before, text) => {
                     Written::Text([&**before, "\n", &**text].concat().into())
@@ -139,11 +155,25 @@ impl Walker {
 
     /// What the script has written into a file.
     fn written_file(&self, file: &Field) -> Option<Written> {
-        if self.written.is_empty() || file.known().is_none() {
+        file.known().and_then(|file| self.written_at(file))
+    }
+
+    /// The same by the text that names it.
+    fn written_at(&self, file: &str) -> Option<Written> {
+        if self.written.is_empty() {
             return None;
         }
-        let mut folders = self.place.folders.iter();
-        folders.find_map(|folder| self.written.get(&path::join(folder, &file.text))).cloned()
+        match last_name(file) {
+            // Which file it is depends on the folder.
+            "" | "." | ".." => self.place.folders.iter().find_map(|folder| {
+                let path = path::join(folder, file);
+                self.written.get(last_name(&path.to_string_lossy()))?.get(&path).cloned()
+            }),
+            name => {
+                let named = self.written.get(name)?;
+                self.place.folders.iter().find_map(|folder| named.get(&path::join(folder, file)).cloned())
+            }
+        }
     }
 
     /// Whether the script has written a file, and nobody knows what is in it.
@@ -153,10 +183,7 @@ impl Walker {
 
     /// The text that the script has written into a file, where it is known.
     pub(super) fn written_text(&self, file: &Field) -> Option<Arc<str>> {
-        match self.written_file(file)? {
-            Written::Text(text) => Some(text),
-            Written::Unknown => None,
-        }
+        self.written_file(file)?.text()
     }
 
     /// What a program is fed from a file that the script has written; nothing is known of other files.
@@ -189,11 +216,11 @@ impl Walker {
             return;
         }
         let values = fields.iter().skip(1).flat_map(|arg| {
-            let value = arg.text.split_once('=').map(|(_, value)| Field::literal(value));
-            let attached = arg.text.get(2..).filter(|_| arg.text.starts_with('-')).map(Field::literal);
-            std::iter::once(arg.clone()).chain(value).chain(attached).collect::<Vec<_>>()
+            let value = arg.text.split_once('=').map(|(_, value)| value);
+            let attached = arg.text.get(2..).filter(|_| arg.text.starts_with('-'));
+            [arg.known(), value, attached]
         });
-        let texts: Vec<_> = values.filter_map(|file| self.written_text(&file)).collect();
+        let texts: Vec<_> = values.flatten().filter_map(|file| self.written_at(file)?.text()).collect();
         for text in texts {
             self.guess_file(&fields.head(1), &Feed::Text(Some(text)), depth + 1);
         }

@@ -58,19 +58,9 @@ fn by_verb(run: &Run) -> Vec<Touch> {
     if verb.is_none() {
         return Vec::new();
     }
-    let mut folders = git_folders(&run.args);
+    let folders = git_folders(&run.args);
     match verb {
-        Some("init") => {
-            folders.extend(rest.into_iter().next());
-            if folders.is_empty() {
-                folders.push(Field::literal("."));
-            }
-            // What is in a template becomes hooks.
-            let template = run.args.iter().any(|arg| arg.text.starts_with("--templ"));
-            let hooks = folders.iter().filter(|_| template).map(|folder| joined(folder, &Field::literal(".git/hooks")));
-            let written: Vec<Touch> = each(folders.iter().cloned().chain(hooks), Touch::Content);
-            return written.into_iter().chain(each(folders, Touch::Project)).collect();
-        }
+        Some("init") => return begun(&run.args, folders),
         Some("bundle") if rest.first().is_some_and(|verb| verb.text == "create") => {
             return each(rest.into_iter().skip(1).take(1), Touch::Content);
         }
@@ -100,6 +90,33 @@ fn by_verb(run: &Run) -> Vec<Touch> {
     if !matches!(verb, Some("config" | "bundle")) {
         touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
     }
+    touches
+}
+
+/// What `git init` makes: a repository, with hooks from a template, perhaps somewhere else.
+fn begun(args: &[Field], mut folders: Fields) -> Vec<Touch> {
+    const VALUED: &[&str] =
+        &["-b", "--initial-branch", "--object-format", "--ref-format", "--separate-git-dir", "--template"];
+    let behind = args.get(git_verb(args).map_or(0, |verb| verb + 1)..).unwrap_or_default();
+    let is_value = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| behind.get(before));
+        before.is_some_and(|option| VALUED.contains(&option.text.as_str()))
+    };
+    let named = behind.iter().enumerate().find(|(at, arg)| !arg.text.starts_with('-') && !is_value(*at));
+    folders.extend(named.map(|(_, folder)| folder.clone()));
+    if folders.is_empty() {
+        folders.push(Field::literal("."));
+    }
+    let has = |option: &str| behind.iter().any(|arg| arg.text.starts_with(option));
+    let inside = |name: &str| folders.iter().map(|folder| joined(folder, &Field::literal(name))).collect::<Fields>();
+    let mut touches = each(folders.clone(), Touch::Content);
+    if has("--templ") {
+        touches.extend(each(inside(".git/hooks"), Touch::Content));
+    }
+    if has("--sep") {
+        touches.extend(each(inside(".git"), Touch::Whole));
+    }
+    touches.extend(each(folders, Touch::Project));
     touches
 }
 

@@ -119,7 +119,7 @@ impl Harmless {
     fn unknown_part(&self, option: &Field) -> Option<Field> {
         let text = option.text.trim_start_matches('-');
         let name = text.split('=').next().unwrap_or_default();
-        if self.long.split_whitespace().any(|known| known == name) && !name.is_empty() {
+        if self.long.split_ascii_whitespace().any(|known| known == name) && !name.is_empty() {
             return None;
         }
         if option.text.starts_with("--") || self.name == "find" && name.len() > 1 {

@@ -91,6 +91,39 @@ proptest! {
 }
 
 #[test]
+fn an_argument_that_no_table_knows_may_be_a_command() {
+    let judge = |tool: &str, name: &str, value: Value| {
+        let mut args = json!({"command": "ls", "file_path": "a.txt", "content": "x"});
+        args[name] = value;
+        let event = call(tool, args);
+        destroys(&event).max(tampers(&event))
+    };
+    for (tool, name, value) in [
+        ("Bash", "pre_command", json!("rm -rf ~")),
+        ("shell", "before", json!("true && rm -rf ~")),
+        ("run_shell_command", "hooks", json!({"after": ["rm -rf ~"]})),
+        ("Bash", "wrap", json!(["rm", "-rf", "/"])),
+        ("Bash", "env", json!({"GIT_PAGER": "echo x > ~/.ollm/config.yaml"})),
+        ("Write", "post_command", json!("rm -rf ~")),
+        ("Edit", "onSaveScript", json!("rm -rf ~")),
+    ] {
+        assert_eq!(judge(tool, name, value.clone()), Flow::Ask, "{tool} {name} {value}");
+    }
+    for (tool, name, value) in [
+        ("Bash", "description", json!("Explain why `rm -rf ~` is refused")),
+        ("Bash", "label", json!("Clean up with rm -rf ~ first")),
+        ("Bash", "timeout", json!(5)),
+        ("Bash", "env", json!({"CI": "1", "EDITOR": "vim"})),
+        ("Bash", "before", json!("npm ci && rm -rf dist")),
+        ("Write", "content", json!("rm -rf ~")),
+        ("Write", "note", json!("rm -rf ~")),
+        ("Edit", "new_string", json!("rm -rf ~")),
+    ] {
+        assert_eq!(judge(tool, name, value.clone()), Flow::NoOpinion, "{tool} {name} {value}");
+    }
+}
+
+#[test]
 fn a_row_means_one_tool_whatever_else_has_its_name() {
     for row in FOREIGN {
         // Where agents call different tools by one name, the later ones do the work of the first as well.

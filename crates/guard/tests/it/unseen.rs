@@ -91,6 +91,66 @@ fn settings_for_one_command_of_git_count_as_settings() {
 }
 
 #[test]
+fn where_hooks_of_git_are_is_not_for_an_agent_to_forget() {
+    stopped(&[
+        "git config --unset core.hooksPath",
+        "git config --unset-all core.hookspath",
+        "git config unset core.hooksPath",
+        "git config --local --replace-all core.hooksPath /tmp/h",
+        "git config --remove-section core",
+        "git config rename-section core corex",
+        "git config --rename-section core corex",
+        "git init --template /tmp/evil",
+        "git init --separate-git-dir /tmp/e",
+    ]);
+    passes(&[
+        "git config core.hooksPath",
+        "git config --get core.hooksPath",
+        "git config --unset user.email",
+        "git config --remove-section remote.old",
+        "git config --rename-section remote.old remote.new",
+    ]);
+}
+
+#[test]
+fn a_file_of_an_agent_in_a_folder_that_a_command_names_is_asked_about() {
+    stopped(&[
+        "cp x $(cat f)/config.yaml",
+        "D=$(pick); cp x $D/config.yaml",
+        "echo x > \"$(cat f)/settings.json\"",
+        "mv x `pick`/hooks.json",
+    ]);
+    passes(&[
+        "cp x \"$CONF_DIR/config.yaml\"",
+        "cp x $(mktemp -d)/config.yaml",
+        "cp x $(cat f)/notes.md",
+        "cat $(pick)/config.yaml",
+        "cp config.yaml \"$(pwd)/build/config.yaml\"",
+    ]);
+}
+
+#[test]
+fn code_that_starts_itself_without_end_is_asked_about() {
+    stopped(&[
+        "perl -e 'fork while 1'",
+        "perl -e 'fork while fork'",
+        "python3 -c 'import os\nwhile 1: os.fork()'",
+        "python3 - <<'E'\nfrom os import fork\nwhile True:\n    fork()\nE",
+        "ruby -e 'loop { fork }'",
+        "node -e 'for(;;) require(\"child_process\").fork(__filename)'",
+        "node -e 'const c=require(\"child_process\"); setInterval(()=>c.spawn(process.execPath, process.argv.slice(1)))'",
+        "php -r 'while (true) pcntl_fork();'",
+    ]);
+    passes(&[
+        "python3 -c 'import os; print(os.fork())'",
+        "python3 -c 'while True: print(\"fork\"); break'",
+        "node -e 'setInterval(() => console.log(1), 9)'",
+        "gh repo fork --clone",
+        "git log --grep 'while true; fork'",
+    ]);
+}
+
+#[test]
 fn our_program_is_ours_wherever_it_is() {
     stopped(&["rm $(which ollm)", "sudo mv /usr/local/bin/ollm /tmp/", "cp /bin/true /usr/bin/ollm"]);
     passes(&["ls -l $(which ollm)", "cargo build -p ollm", "./target/debug/ollm --version"]);

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use super::leader::Leader;
 use super::pipes::Streams;
-use crate::{End, Job, Limits, Outcome, ProcessBox, Stream};
+use crate::{End, Job, Limits, Outcome, ProcessBox, Stream, after};
 
 /// How long an interrupted job may take to end by itself, where its own grace is not shorter.
 const PARTING: Duration = Duration::from_millis(200);
@@ -22,8 +22,6 @@ const SETTLE: Duration = Duration::from_millis(100);
 const QUIET: Duration = Duration::from_millis(2);
 /// Room made for one read; a quiet job needs one page pair, a loud one grows its buffer by doubling.
 const CHUNK: usize = 8 * 1024;
-/// Stands for "never" where a timeout is beyond what the clock can hold.
-const NEVER: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// A job whose program was started.
 #[derive(Debug)]
@@ -370,11 +368,6 @@ enum Passed {
     Cap,
 }
 
-/// A moment later, or the end of all time if there is no such moment.
-fn after(moment: Instant, pause: Duration) -> Instant {
-    moment.checked_add(pause).or_else(|| moment.checked_add(NEVER)).unwrap_or(moment)
-}
-
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
@@ -419,7 +412,7 @@ mod tests {
     #[test]
     fn an_interruption_waits_for_no_stream_of_a_program_that_has_exited() {
         let mut child = start(&Children::new(), "sleep 300 & exit 3");
-        child.limits.drain = NEVER;
+        child.limits.drain = Duration::MAX;
         while !child.leader.exited() {
             std::thread::sleep(Duration::from_millis(1));
         }

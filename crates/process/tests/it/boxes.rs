@@ -306,3 +306,58 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_version_of_landlock_keeps_files_and_says_what_it_cannot_hold() {
+    let scene = Scene::new();
+    fs::write(scene.home.join("outside"), "guarded\n").unwrap();
+    fs::create_dir_all(scene.home.join("project/sub")).unwrap();
+    let rules = BoxRules { writable: Some(vec![scene.home.join("project")]), ..BoxRules::default() };
+    let Ok(newest) = ProcessBox::new(BoxMeans::Landlock, &rules) else { return };
+    let mut said = Vec::new();
+    for version in 1..=6 {
+        let rules = BoxRules { landlock: Some(version), ..rules.clone() };
+        let made = Arc::new(ProcessBox::new(BoxMeans::Landlock, &rules).unwrap());
+        let outcome =
+            scene.run(&made, "echo evil > ../outside; rm -f ../outside; echo ok > in && mv in sub/in; ls in sub/in");
+        let (errors, listed) = (text(&outcome.stderr), text(&outcome.stdout));
+        assert_eq!(fs::read_to_string(scene.home.join("outside")).unwrap(), "guarded\n", "{version}: {errors}");
+        // Moved, or copied by `mv` where files cannot be moved between folders.
+        assert_eq!(listed, "sub/in\n", "{version}: {errors}");
+        scene.run(&made, "perl -e 'truncate(\"../outside\", 0)'");
+        let emptied = fs::read_to_string(scene.home.join("outside")).unwrap().is_empty();
+        let notes = made.notes().join("; ");
+        assert_eq!(emptied, notes.contains("can be emptied"), "{version}: {notes}");
+        fs::write(scene.home.join("outside"), "guarded\n").unwrap();
+        said.push(made.notes().len());
+    }
+    assert!(said.is_sorted_by(|older, newer| older >= newer), "{said:?}");
+    assert_eq!(said.last(), Some(&newest.notes().len()));
+    assert!(said.first() > said.last() || newest.notes().len() > 2, "{said:?}");
+}
+
+#[test]
+fn what_is_read_only_stays_so_in_a_folder_that_is_open_and_new_files_can_be_made_beside_it() {
+    let scene = Scene::new();
+    let system = ["/usr", "/bin", "/lib", "/lib64", "/etc", "/dev"].map(PathBuf::from);
+    let rules = BoxRules {
+        read_only: vec![scene.home.join("project/.git/hooks")],
+        readable: Some(system.to_vec()),
+        writable: Some(vec![scene.home.join("project"), "/dev/null".into()]),
+        ..BoxRules::default()
+    };
+    if ProcessBox::new(BoxMeans::Landlock, &rules).is_err() {
+        return;
+    }
+    let Some(made) = Scene::process_box(&rules) else { return };
+    for attack in
+        ["echo evil > .git/hooks/pre-commit", "rm -rf .git/hooks", "mv .git x", "cat ../.bashrc", "echo > ../x"]
+    {
+        let outcome = scene.run(&made, attack);
+        assert!(scene.is_intact() && !matches!(outcome.end, End::Exited(0)), "{attack}: {outcome:?}");
+    }
+    let outcome =
+        scene.run(&made, "echo x > new && echo x > .git/index.lock && mv .git/index.lock .git/index && rm new");
+    assert!(matches!(outcome.end, End::Exited(0)), "{outcome:?}");
+    assert!(!scene.home.join("x").exists());
+}

@@ -47,6 +47,7 @@ impl PermissionsSpec {
         };
         let reads = list(&["system folders", "its own files", "the project"], &self.read);
         let writes = list(&["a temporary folder of its own"], &self.write);
+        let writes = if self.write.is_empty() { writes } else { format!("{writes}, never what is protected") };
         let net = if self.net { "the network" } else { "no network" };
         format!("reads {reads}; writes {writes}; {net}")
     }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::guess::Guess;
+use super::guess::{Guess, is_for_people, speaks_of_commands};
 use super::table::{FOREIGN, TOOLS};
 
 /// Deeper arguments are not looked at.
@@ -198,20 +198,30 @@ pub fn effects_of<'a>(name: &str, args: &'a Map<String, Value>) -> Vec<CallEffec
     reader.found
 }
 
-/// Whether nothing says what a call does with its arguments: no declaration, and neither a name nor a word in them that
-/// says it only looks. Any text among them may be a command or a path then.
+/// The values of a call of which nothing says what becomes of them: any text in them may be a command or a path.
+///
+/// These are all arguments of a tool that is not declared, unless its name or a word in them says that it only looks. Of
+/// a declared tool they are the arguments that no table knows: all of one that runs commands, but what is meant for
+/// people; of others those whose names speak of commands.
 ///
 /// ```
-/// use ollm_protocol::tool::is_unknown;
-/// assert!(is_unknown("mcp__any__perform", &serde_json::json!({"payload": {"line": "ls"}})));
-/// assert!(!is_unknown("mcp__any__search_code", &serde_json::json!({"query": "ls"})));
-/// assert!(!is_unknown("Write", &serde_json::json!({"content": "ls"})));
+/// use ollm_protocol::tool::unknown_values;
+/// use serde_json::json;
+///
+/// assert_eq!(unknown_values("mcp__any__perform", &json!({"line": "ls"})), [&json!({"line": "ls"})]);
+/// assert!(unknown_values("mcp__any__search_code", &json!({"query": "ls"})).is_empty());
+/// assert!(unknown_values("Write", &json!({"content": "ls"})).is_empty());
+/// assert_eq!(unknown_values("Bash", &json!({"command": "a", "before": "b", "description": "c"})), [&json!("b")]);
 /// ```
-pub fn is_unknown(name: &str, args: &Value) -> bool {
+pub fn unknown_values<'a>(name: &str, args: &'a Value) -> Vec<&'a Value> {
     let reader = Reader::new(name);
-    let akin = reader.tool.is_some_and(|tool| !tool.has(|effect| effect == Effect::RunsShell));
+    let runs = reader.tool.is_some_and(|tool| tool.has(|effect| effect == Effect::RunsShell));
+    if reader.declared {
+        return args.as_object().map(|args| reader.unknown(args, runs)).unwrap_or_default();
+    }
+    let akin = reader.tool.is_some() && !runs;
     let looks = reader.only_reads || args.as_object().is_some_and(|args| reader.says_it_reads(args));
-    !reader.declared && !akin && !looks
+    if akin || looks { Vec::new() } else { vec![args] }
 }
 
 /// What a call does whose arguments are one text.
@@ -277,6 +287,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The arguments of a declared tool that no table knows.
+    fn unknown(&self, args: &'a Map<String, Value>, runs: bool) -> Vec<&'a Value> {
+        let is_known = |key: &str, value: &Value| {
+            self.tool.is_some_and(|tool| tool.effect(key).is_some())
+                || !self.guess.argument(key, value).is_empty()
+                || is_data(key)
+                || !(runs || speaks_of_commands(key))
+        };
+        args.iter().filter(|(key, value)| !is_known(key, value)).map(|(_, value)| value).collect()
+    }
+
     fn inner(&mut self, value: &'a Value, depth: usize) {
         match value {
             Value::Object(inner) => self.object(inner, depth),
@@ -305,6 +326,11 @@ impl<'a> Reader<'a> {
             _ => {}
         }
     }
+}
+
+/// Whether an argument of some agent's tool is known to be data.
+fn is_data(name: &str) -> bool {
+    is_for_people(name) || FOREIGN.iter().flat_map(|row| row.data).any(|(theirs, _)| same_name(theirs, name))
 }
 
 /// Whether a list means something as a whole.

@@ -12,6 +12,17 @@ const COMMANDS: &[&str] = &["command", "cmd", "script", "shell_command", "comman
 /// Arguments that are shell text in a tool that is a shell, and may be in one that nobody knows.
 const PERHAPS_COMMANDS: &[&str] = &["code", "input", "text", "bash", "chars", "run", "arguments"];
 
+/// Words in the names of arguments that are commands: `pre_command`, `onSaveScript`.
+const COMMAND_WORDS: &[&str] =
+    &["cmd", "command", "commands", "exec", "execute", "hook", "hooks", "script", "scripts", "shell"];
+
+/// Words in the names of arguments that tell people something.
+#[rustfmt::skip]
+const TELLING_WORDS: &[&str] = &[
+    "comment", "description", "explanation", "goal", "intent", "justification", "message", "note", "purpose", "rationale",
+    "reason", "reasoning", "status", "summary", "task", "thinking", "thought", "title", "why",
+];
+
 /// Arguments that name the folder a command runs in.
 const FOLDERS: &[&str] = &["cwd", "workdir", "working_directory", "directory", "dir", "dir_path"];
 
@@ -181,6 +192,16 @@ impl Guess {
         }
         meanings
     }
+}
+
+/// Whether the name of an argument speaks of commands.
+pub(super) fn speaks_of_commands(name: &str) -> bool {
+    words(name).iter().any(|word| COMMAND_WORDS.contains(&word.as_str()))
+}
+
+/// Whether the name of an argument says that it tells people something.
+pub(super) fn is_for_people(name: &str) -> bool {
+    words(name).iter().any(|word| TELLING_WORDS.contains(&word.as_str()))
 }
 
 /// The words of a name in snake, kebab or camel case.

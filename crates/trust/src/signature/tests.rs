@@ -162,14 +162,25 @@ fn s02_a_list_that_was_written_half_counts_for_nothing() {
 fn s02_a_withdrawn_approval_cannot_be_put_back() {
     let home = Home::new();
     home.trust().approve_together([approval("a")]).unwrap();
-    let old = home.document();
+    let (old, kept) = (home.document(), fs::read(memory(&home.list())).unwrap());
     home.trust().withdraw(&key_of("a")).unwrap();
     home.write(&old);
     assert_eq!(home.counting(), Err(ListTrouble::Replayed { path: home.list(), serial: 1, seen: 2 }));
     assert!(home.trust().trouble().unwrap().contains("older list that was put back"));
 
-    // Whoever puts back also what was seen meets the floor of the policy.
-    fs::remove_file(memory(&home.list())).unwrap();
+    // It is not enough to remove what was seen, or to write a lower serial there.
+    let (memory, newest) = (memory(&home.list()), fs::read_to_string(memory(&home.list())).unwrap());
+    let forgotten =
+        Err(ListTrouble::Unremembered { path: home.list(), memory: memory.clone(), origin: "config.yaml".to_owned() });
+    fs::remove_file(&memory).unwrap();
+    assert_eq!(home.counting(), forgotten);
+    for lower in [newest.replace('2', "1"), r#"{"version": 1, "serial": 1}"#.to_owned()] {
+        fs::write(&memory, lower).unwrap();
+        assert_eq!(home.counting(), forgotten);
+    }
+
+    // Whoever kept both files from then and puts them back together meets the floor of the policy.
+    fs::write(&memory, &kept).unwrap();
     assert_eq!(home.counting(), Ok(vec!["a".to_owned()]));
     let floor = ApprovalKey { floor: 2, by_policy: true, ..home.key.public() };
     let (approvals, trouble) = crate::Approvals::load(&home.list(), Some(&floor));
@@ -181,9 +192,11 @@ fn s02_a_withdrawn_approval_cannot_be_put_back() {
 fn s02_what_was_seen_grows_with_what_is_read() {
     let home = Home::new();
     home.trust().approve_together([approval("a")]).unwrap();
-    fs::remove_file(memory(&home.list())).unwrap();
+    let first = fs::read(memory(&home.list())).unwrap();
+    home.trust().approve_together([approval("b")]).unwrap();
+    fs::write(memory(&home.list()), first).unwrap();
     home.counting().unwrap();
-    assert_eq!(home.trust().seen_serial().unwrap(), 1);
+    assert_eq!(home.trust().seen_serial().unwrap(), 2);
     fs::write(memory(&home.list()), "{").unwrap();
     assert!(matches!(home.counting(), Err(ListTrouble::File(_))), "what cannot be read is not taken for nothing");
 }

@@ -61,7 +61,7 @@ fn words(before: &str, context: &AppContext) -> Vec<String> {
         }
         if is_name(next) {
             found.extend(named(row.names, context));
-        } else {
+        } else if !next.starts_with(['[', '…']) {
             found.extend(next.split('|').map(str::to_owned));
         }
     }
@@ -82,6 +82,7 @@ fn named(source: Names, context: &AppContext) -> Vec<String> {
         Names::Servers => names(NameSource::Servers, context),
         Names::Extensions => names(NameSource::Extensions, context),
         Names::Sessions => names(NameSource::Sessions, context),
+        Names::Skills => names(NameSource::Skills, context),
     }
 }
 

@@ -11,7 +11,7 @@ use ollm_app::{App, Shared};
 
 use crate::output::Output;
 
-/// How long files are read for later differences while nobody says anything.
+/// How long files are read for later differences between two inputs.
 const READING: Duration = Duration::from_millis(20);
 
 /// The files of the project, once a hook wants to hear of them.

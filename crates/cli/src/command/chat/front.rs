@@ -35,6 +35,9 @@ pub(crate) struct ChatStatus {
 
 /// The person's side of a conversation.
 pub(crate) trait ChatFront {
+    /// The conversation is over, and another one begins.
+    fn renew(&mut self) {}
+
     /// A session is about to start.
     fn prepare(&mut self) {}
 

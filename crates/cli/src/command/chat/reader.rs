@@ -1,6 +1,6 @@
 //! What the person writes, line by line, with a history.
 //!
-//! The editor waits for keys and for nothing else, so it has a thread of its own: whoever tells us to end need not wait
+//! The editor waits for keys and for nothing else, so it has a thread of its own: a signal that ends us need not wait
 //! until somebody presses one. Where something else may come up between two inputs, the editor begins with the first key, so
 //! that until then the terminal is free.
 
@@ -73,8 +73,8 @@ impl Reader {
         let (wishes, asked) = channel();
         let (sender, lines) = channel();
         let between = Arc::new(AtomicU8::new(ALONE));
-        let desk = EditorThread { editor, history, cancel: cancel.clone(), between: Arc::clone(&between) };
-        let began = thread::Builder::new().name("editor".to_owned()).spawn(move || desk.serve(&asked, &sender));
+        let thread = EditorThread { editor, history, cancel: cancel.clone(), between: Arc::clone(&between) };
+        let began = thread::Builder::new().name("editor".to_owned()).spawn(move || thread.serve(&asked, &sender));
         began.map_err(|error| unread(ReadlineError::Io(error)))?;
         let (cancel, modes) = (cancel.clone(), tcgetattr(io::stdin()).ok());
         Ok(Reader { wishes, lines, is_asked: false, between, cancel, modes })
@@ -159,7 +159,7 @@ impl EditorThread {
         while asked.recv().is_ok() {
             let input = self.read();
             // A history that cannot be kept is no reason to complain in the middle of a talk.
-            let _ = self.editor.save_history(&self.history);
+            let _ = self.editor.append_history(&self.history);
             if lines.send(input).is_err() {
                 return;
             }

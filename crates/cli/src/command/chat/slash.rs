@@ -28,6 +28,7 @@ pub(crate) enum Names {
     Models,
     Servers,
     Sessions,
+    Skills,
 }
 
 /// One way to use a command. In capitals stand names, in brackets what may be left out.
@@ -55,10 +56,10 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     row("/ext enable|disable|trust NAME", "", Names::Extensions),
     row("/ext reload", "read everything anew (changed files are noticed before each turn)", Names::None),
     row("/skill", "the skills of the extensions that are on", Names::None),
-    row("/skill NAME [KEY=VALUE …]", "say what a skill says", Names::None),
+    row("/skill NAME [KEY=VALUE …]", "say what a skill says", Names::Skills),
     row("/tools", "the tools the model has", Names::None),
     row("/model [NAME]", "the model, or another one", Names::Models),
-    row("/approval [MODE]", "when you are asked before a tool runs: ask, auto or yolo", Names::Approvals),
+    row("/approval [MODE]", "when you are asked before a tool runs", Names::Approvals),
     row("/compress", "make this conversation shorter, with a summary by the model", Names::None),
     row("/clear", "end this conversation and begin a new one", Names::None),
     row("/resume [ID]", "go on with an earlier conversation", Names::Sessions),
@@ -71,7 +72,16 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
 
 /// The list of commands, for people.
 fn help() -> String {
-    COMMANDS.iter().map(|row| format!("{:<29}{}", row.usage, row.help).trim_end().to_owned() + "\n").collect()
+    let line = |row: &SlashCommand| {
+        let modes = if row.names == Names::Approvals { format!(": {}", approvals()) } else { String::new() };
+        format!("{:<29}{}{modes}", row.usage, row.help).trim_end().to_owned() + "\n"
+    };
+    COMMANDS.iter().map(line).collect()
+}
+
+/// The approval modes, for people.
+fn approvals() -> String {
+    Approval::ALL.map(|(name, _)| name).join(", ")
 }
 
 /// The words that commands begin with.
@@ -79,8 +89,19 @@ fn first_words() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().filter_map(|row| row.usage.split_whitespace().next())
 }
 
-/// What can be done with one server.
-const MCP_WORDS: [&str; 8] = ["start", "stop", "restart", "login", "logout", "trust", "untrust", "logs"];
+/// The words that may follow a command, but for names.
+fn words_after(command: &str) -> Vec<&'static str> {
+    let rows = COMMANDS.iter().map(|row| row.usage.split_whitespace().collect::<Vec<_>>());
+    let second = rows.filter(|usage| usage.first() == Some(&command)).filter_map(|usage| usage.get(1).copied());
+    let words = second.flat_map(|part| part.split('|'));
+    words.filter(|word| word.chars().all(|char| char.is_ascii_lowercase())).collect()
+}
+
+/// How a command is used, in one line.
+fn usages(command: &str) -> String {
+    let own = COMMANDS.iter().filter(|row| row.usage.split_whitespace().next() == Some(command));
+    format!("write {}", own.map(|row| row.usage).collect::<Vec<_>>().join(", "))
+}
 
 /// A description is cut to this many characters in a table.
 const GIST: usize = 80;
@@ -123,10 +144,10 @@ impl Chat<'_, '_> {
     fn resume(&mut self, id: &str) -> Result<After, Failure> {
         let picked = if id.is_empty() {
             let asker = self.output.lock().asker().clone();
-            pick_session(&asker, &self.lookout.context())
+            pick_session(&asker, &self.watcher.context())
         } else {
-            let loaded = ollm_agent::load(&sessions(&self.lookout.context()), id);
-            let found = loaded.map_err(|error| no_transcript(&error, &self.lookout.context()).into());
+            let loaded = ollm_agent::load(&sessions(&self.watcher.context()), id);
+            let found = loaded.map_err(|error| no_transcript(&error, &self.watcher.context()).into());
             found.map(|saved| Some(saved.header.id))
         };
         match picked {
@@ -149,7 +170,7 @@ impl Chat<'_, '_> {
                 self.options.approval = *approval;
             }
             None if mode.is_empty() => {}
-            None => return self.tell(&format!("there is no approval mode `{mode}`; write ask, auto or yolo")),
+            None => return self.tell(&format!("there is no approval mode `{mode}`; there are {}", approvals())),
         }
         self.tell(self.session.approval().name())
     }
@@ -192,18 +213,18 @@ impl Chat<'_, '_> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
             [] | ["list"] => {
-                let text = overview(&self.desk.app.borrow(), false);
+                let text = overview(&self.hooks_context.app.borrow(), false);
                 self.show(&text)
             }
             ["list", "--long"] => {
-                let text = overview(&self.desk.app.borrow(), true);
+                let text = overview(&self.hooks_context.app.borrow(), true);
                 self.show(&text)
             }
-            ["show" | "enable" | "disable" | "trust" | "untrust", _, ..] => {
+            [word, _, ..] if words_after("/hooks").contains(word) => {
                 self.command("hook", &words);
                 Ok(())
             }
-            _ => self.tell("write /hooks, or /hooks show|enable|disable|trust|untrust ID"),
+            _ => self.tell(&usages("/hooks")),
         }
     }
 
@@ -212,7 +233,7 @@ impl Chat<'_, '_> {
         let typed: Vec<OsString> = std::iter::once(&group).chain(words).map(OsString::from).collect();
         {
             let mut output = self.output.lock();
-            let context = self.lookout.context();
+            let context = self.watcher.context();
             let done = match arguments::parse(&typed, &mut output) {
                 Ok(Some(command)) => crate::command::run(command, &context, &mut output),
                 Ok(None) => Ok(OK),
@@ -226,7 +247,7 @@ impl Chat<'_, '_> {
     }
 
     fn mcp_tools(&self) -> Option<Arc<McpTools>> {
-        self.desk.app.borrow().mcp_tools.clone()
+        self.hooks_context.app.borrow().mcp_tools.clone()
     }
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
@@ -262,15 +283,15 @@ impl Chat<'_, '_> {
             [] | ["list" | "status"] => Ok(()),
             ["start" | "restart", name] => mcp_tools.restart(name),
             ["stop", name] => mcp_tools.stop(name),
-            ["login" | "logout" | "trust" | "untrust" | "logs", _, ..] => {
+            [word, _, ..] if words_after("/mcp").contains(word) => {
                 self.command("mcp", &words);
                 return Ok(());
             }
-            [name] if !MCP_WORDS.contains(name) => match mcp_tools.prefix(name) {
+            [name] if !words_after("/mcp").contains(name) => match mcp_tools.prefix(name) {
                 Ok(prefix) => return self.tell(&self.tools(&prefix)),
                 Err(why) => Err(why),
             },
-            _ => Err(format!("write /mcp, /mcp NAME, or /mcp {} NAME", MCP_WORDS.join("|"))),
+            _ => Err(usages("/mcp")),
         };
         match done {
             Ok(()) => self.show(&servers(&mcp_tools.rows())),
@@ -283,13 +304,15 @@ impl Chat<'_, '_> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
             [] | ["list"] => self.command("ext", &["list"]),
-            ["enable" | "disable", _, ..] | ["trust" | "info", _] => self.command("ext", &words),
+            ["info", _] => self.command("ext", &words),
             ["reload"] => {
-                let news = self.lookout.reload(self.desk.app);
+                let news = self.watcher.reload(self.hooks_context.app);
                 self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()))?;
             }
-            [name] if !["enable", "disable", "trust", "info"].contains(name) => self.command("ext", &["info", name]),
-            _ => self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload")?,
+            ["reload", ..] => self.tell(&usages("/ext"))?,
+            [word, _, ..] if words_after("/ext").contains(word) => self.command("ext", &words),
+            [name] if !words_after("/ext").contains(name) && *name != "info" => self.command("ext", &["info", name]),
+            _ => self.tell(&usages("/ext"))?,
         }
         Ok(())
     }
@@ -298,10 +321,10 @@ impl Chat<'_, '_> {
     fn skill(&mut self, rest: &str) -> Result<(), Failure> {
         let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
         if matches!(order, "" | "list") {
-            let text = skill::overview(&self.desk.app.borrow(), &mut self.output.lock());
+            let text = skill::overview(&self.hooks_context.app.borrow(), &mut self.output.lock());
             return self.show(&text);
         }
-        let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.output.lock());
+        let prompt = skill::ordered(order, &self.hooks_context.app.borrow(), &mut self.output.lock());
         match prompt {
             Ok(prompt) => self.say(&prompt),
             Err(failure) => drop(self.output.lock().failure(&failure)),
@@ -313,12 +336,12 @@ impl Chat<'_, '_> {
         if !name.is_empty() {
             match model::open(
                 Some(name),
-                &ModelConfig::of(&self.desk.app.borrow().config),
-                self.desk.app.borrow().context(),
+                &ModelConfig::of(&self.hooks_context.app.borrow().config),
+                self.hooks_context.app.borrow().context(),
             ) {
                 Ok(model) => {
                     if let Some(questions) =
-                        self.desk.app.borrow().mcp_tools.as_ref().and_then(|mcp_tools| mcp_tools.questions())
+                        self.hooks_context.app.borrow().mcp_tools.as_ref().and_then(|mcp_tools| mcp_tools.questions())
                     {
                         questions.set_model(name);
                     }

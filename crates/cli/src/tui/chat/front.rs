@@ -34,6 +34,8 @@ pub(crate) enum ChatNews {
     /// An input is being worked on, or none any more.
     Working(bool),
     Status(ChatStatus),
+    /// The conversation is over, and another one begins.
+    Renewed,
 }
 
 pub(crate) struct PanelFront {
@@ -69,20 +71,27 @@ impl ChatFront for PanelFront {
 
     fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
         loop {
-            // Nothing else comes up where no hook hears of files; then nobody wakes up for it.
+            // Inputs that still wait when the conversation is ended are not begun.
+            if self.cancel.is_final() {
+                return Input::End;
+            }
+            // Nothing else comes up where no hook hears of files: then a blocking wait is enough.
             let line = if self.is_shared {
                 self.lines.recv_timeout(LOOKING)
             } else {
                 self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
             match line {
-                Ok(line) => return Input::Text(line),
-                Err(RecvTimeoutError::Disconnected) => return Input::End,
-                Err(RecvTimeoutError::Timeout) if self.cancel.is_final() => return Input::End,
+                Ok(line) if !self.cancel.is_final() => return Input::Text(line),
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Input::End,
                 Err(RecvTimeoutError::Timeout) if comes_up() => return Input::Other,
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
+    }
+
+    fn renew(&mut self) {
+        self.screen.chat(ChatNews::Renewed);
     }
 
     fn work(&mut self, is_working: bool) {

@@ -11,7 +11,7 @@ use super::super::dialog::line_input;
 use crate::command::chat::complete::Completion;
 
 /// Longer texts are not typed.
-const LONGEST: usize = 256 << 10;
+pub(super) const LONGEST: usize = 256 << 10;
 
 pub(crate) struct ChatInput {
     area: TextArea<'static>,
@@ -64,10 +64,13 @@ impl ChatInput {
         &self.area
     }
 
-    pub(crate) fn insert(&mut self, text: &str) {
-        if self.text().len() + text.len() <= LONGEST {
+    /// Puts a text in; false where there is no room for it.
+    pub(crate) fn insert(&mut self, text: &str) -> bool {
+        let fits = self.text().len() + text.len() <= LONGEST;
+        if fits {
             self.area.insert_str(text);
         }
+        fits
     }
 
     pub(crate) fn key(&mut self, key: KeyEvent) -> InputState {
@@ -84,11 +87,8 @@ impl ChatInput {
             KeyCode::Enter => return self.send(),
             KeyCode::Up if row == 0 => self.step_back(),
             KeyCode::Down if row + 1 == rows && self.earlier.is_some() => self.step_forward(),
-            _ => {
-                if self.text().len() < LONGEST || matches!(key.code, KeyCode::Backspace | KeyCode::Delete) {
-                    self.area.input(key);
-                }
-            }
+            KeyCode::Char(_) if !is_control && self.text().len() >= LONGEST => {}
+            _ => drop(self.area.input(key)),
         }
         InputState::Open
     }
@@ -100,7 +100,7 @@ impl ChatInput {
         }
         let _ = self.history.add(&text);
         // A history that cannot be kept is no reason to complain in the middle of a talk.
-        let _ = self.history.save(&self.file);
+        let _ = self.history.append(&self.file);
         self.clear();
         InputState::Sent(text)
     }
@@ -159,4 +159,21 @@ fn blank() -> TextArea<'static> {
     let mut area = line_input(false);
     area.set_wrap_mode(WrapMode::Glyph);
     area
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_input_takes_no_more_but_moves_and_shrinks() {
+        let mut input = ChatInput::new(PathBuf::from("/nowhere/history"));
+        assert!(input.insert(&"x".repeat(LONGEST)));
+        assert!(!input.insert("y"));
+        input.key(KeyCode::Char('y').into());
+        input.key(KeyCode::Left.into());
+        assert_eq!((input.text().len(), input.before_cursor().len()), (LONGEST, LONGEST - 1));
+        input.key(KeyCode::Backspace.into());
+        assert!(input.insert("z") && input.text().contains('z'));
+    }
 }

@@ -153,9 +153,9 @@ impl ChatLog {
     pub(crate) fn step(&mut self, step: Step) {
         let page = self.height.saturating_sub(1).max(1);
         self.below = match step {
-            Step::Up => self.below + 1,
+            Step::Up => self.below.saturating_add(1),
             Step::Down => self.below.saturating_sub(1),
-            Step::PageUp => self.below + page,
+            Step::PageUp => self.below.saturating_add(page),
             Step::PageDown => self.below.saturating_sub(page),
             Step::First => usize::MAX,
             Step::Last => 0,
@@ -251,7 +251,9 @@ mod tests {
         assert!(log.entries.len() <= MOST_ENTRIES && log.bytes <= MOST_BYTES + LONGEST_PART, "{}", log.bytes);
         assert!(log.entries.iter().all(|entry| entry.text.len() <= LONGEST_PART));
         drawn(&mut log);
-        log.step(Step::First);
+        for step in [Step::First, Step::PageUp, Step::Up] {
+            log.step(step);
+        }
         drawn(&mut log);
     }
 }

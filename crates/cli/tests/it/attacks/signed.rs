@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ID, canaries, is_root, judged, lab, set_mode, standing};
 use crate::embed::{ARGUMENTS, embed, talk};
-use crate::lab::pty::typed;
+use crate::lab::pty::{WHOLE, typed};
 use crate::lab::{Lab, OLLM, Ran, finish, hook_file, shell_event};
 
 const PASSPHRASE: &str = "correct horse";
@@ -145,6 +145,22 @@ fn s02_a_yes_in_a_conversation_needs_the_passphrase_too() {
             assert_eq!(lab.root.join("ran").exists(), runs, "{answer}: {ran:?}");
         }
     }
+}
+
+#[test]
+fn s02_an_interrupt_after_a_passphrase_ends_the_turn_and_not_the_chat() {
+    let lab = Lab::new();
+    lab.workspace_hook("before_agent", "guest", "echo '{\"continue\": true}'", "");
+    let call = json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": "sleep 1000"}}]});
+    lab.write("talk.jsonl", format!("{call}\n{}\n", json!({"content": "again"})));
+    make_key(&lab);
+    let mut chat = lab.pty(WHOLE, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    chat.waits_for("> ").types("go\r").waits_for("[N]o: ").types("s\r");
+    chat.waits_for("approval key: ").types(&format!("{PASSPHRASE}\r"));
+    chat.sees("tool shell · ");
+    chat.types("\x03").waits_for("interrupted").waits_for("> ").types("go on\r");
+    chat.waits_for("again").waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
 }
 
 #[test]
@@ -300,8 +316,16 @@ fn s02_what_the_policy_demands_holds_whatever_the_user_files_say() {
     assert!(ran.stderr.contains("`trustWorkspace` is ignored"), "{ran:?}");
     write_list(&lab, &signed);
 
+    // Without what the key signed of the last serial, no list counts.
+    let memory = lab.home.join(".ollm/state/approval-serial.json");
+    let kept = fs::read(&memory).unwrap();
+    fs::remove_file(&memory).unwrap();
+    let ran = machine.event();
+    assert_eq!(judged(&lab, &ran), "untrusted");
+    assert!(ran.stderr.contains("may be an older list"), "{ran:?}");
+
     // Who puts back an older list with all that was seen of newer ones meets the floor.
-    fs::remove_file(lab.home.join(".ollm/state/approval-serial.json")).unwrap();
+    fs::write(&memory, kept).unwrap();
     lab.write("etc/ollm/policy.yaml", format!("hooks:\n  approvalKey: {key}\n  approvalSerial: 3\n"));
     let ran = machine.event();
     assert_eq!(judged(&lab, &ran), "untrusted");

@@ -59,8 +59,7 @@ fn people_see_the_box_of_a_hook_before_they_approve_it() {
     lab.user_hook("before_agent", "held", "echo '{}'", r#", "permissions": {"write": ["out"], "net": true}"#);
     let id = "user:held.json:before_agent:held";
     let shown = lab.run(&["hook", "show", id]).stdout;
-    let line =
-        "reads system folders, its own files, the project; writes a temporary folder of its own, out; the network";
+    let line = "reads system folders, its own files, the project; writes a temporary folder of its own, out, never what is protected; the network";
     assert!(shown.contains(line), "{shown}");
     let permissions = json!({"read": [], "write": ["out"], "net": true});
     assert_eq!(lab.run(&["hook", "show", id, "--json"]).answer()["permissions"], permissions);

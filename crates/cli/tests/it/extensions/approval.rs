@@ -10,7 +10,7 @@ use crate::terminal::on_a_terminal;
 
 #[test]
 fn a_link_out_of_the_folder_keeps_it_from_being_approved() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({}));
     std::os::unix::fs::symlink("/etc", lab.home.join(".ollm/extensions/guard/etc")).unwrap();
     let guard = entry(&lab, "guard");
@@ -22,7 +22,7 @@ fn a_link_out_of_the_folder_keeps_it_from_being_approved() {
 
 #[test]
 fn an_agent_can_neither_approve_nor_switch_nor_set_nor_remove() {
-    let lab = Lab::new().set("OLLM_AGENT", "x");
+    let lab = Lab::with_default_boxes().set("OLLM_AGENT", "x");
     let settings = json!({"settings": [{"name": "x", "description": "d"}]});
     extension(&lab, "home", "guard", QUIET, &settings);
     for arguments in [
@@ -39,7 +39,7 @@ fn an_agent_can_neither_approve_nor_switch_nor_set_nor_remove() {
 
 #[test]
 fn another_digest_approves_nothing_and_single_hooks_are_not_approved_apart() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({}));
     let wrong = format!("sha256:{}", "0".repeat(64));
     assert_eq!(lab.run(&["ext", "trust", "guard", "--digest", &wrong]).code, 4);
@@ -57,7 +57,7 @@ fn another_digest_approves_nothing_and_single_hooks_are_not_approved_apart() {
 
 #[test]
 fn enabling_on_a_terminal_shows_everything_and_approves_it() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let more = json!({
         "mcpServers": {"srv": {"command": "npx", "args": ["-y", "srv@1.0.0"]}},
         "permissions": {"network": ["api.example.org"]},
@@ -78,7 +78,7 @@ fn enabling_on_a_terminal_shows_everything_and_approves_it() {
 
 #[test]
 fn d12_a_changed_extension_asks_again_and_shows_only_what_is_new() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let old = json!({"version": "1.2.0", "permissions": {"network": ["old.example.org"]}});
     extension(&lab, "home", "guard", "printf '{}' # unchanged\n", &old);
     approve(&lab, "guard");
@@ -121,7 +121,7 @@ fn broken() -> Vec<serde_json::Value> {
 
 #[test]
 fn a_broken_manifest_is_never_approved_and_the_guard_goes_on() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let guard = "printf '{\"decision\": \"block\", \"reason\": \"guarded\"}'\n";
     extension(&lab, "home", "guard", guard, &json!({}));
     approve(&lab, "guard");
@@ -143,7 +143,7 @@ fn a_broken_manifest_is_never_approved_and_the_guard_goes_on() {
 
 #[test]
 fn what_only_lacks_something_can_be_approved_and_is_not_said_to_be_on() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({"dependencies": {"missing": "^2"}}));
     approve(&lab, "guard");
     let ran = lab.run(&["ext", "enable", "guard"]);
@@ -160,7 +160,7 @@ fn what_only_lacks_something_can_be_approved_and_is_not_said_to_be_on() {
 
 #[test]
 fn nothing_is_said_to_go_on_of_a_broken_extension_that_is_switched_off() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({}));
     approve(&lab, "guard");
     extension(&lab, "home", "guard", QUIET, &json!({"version": "1"}));
@@ -172,7 +172,7 @@ fn nothing_is_said_to_go_on_of_a_broken_extension_that_is_switched_off() {
 
 #[test]
 fn a_folder_that_others_can_write_to_is_shown_as_what_it_is() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({}));
     approve(&lab, "guard");
     let folder = lab.home.join(".ollm/extensions/guard");
@@ -191,7 +191,7 @@ fn a_folder_that_others_can_write_to_is_shown_as_what_it_is() {
 
 #[test]
 fn a_person_is_told_how_many_files_they_approve_unseen() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({}));
     let ran = on_a_terminal(&lab, "n\\n", &["ext", "trust", "guard"]);
     assert!(!ran.stdout.contains("not shown here"), "{}", ran.stdout);
@@ -207,7 +207,7 @@ fn a_person_is_told_how_many_files_they_approve_unseen() {
 
 #[test]
 fn a_folder_that_is_put_beside_an_approved_extension_does_not_take_its_name() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "policy", r#"printf '{"continue": false, "systemMessage": "no"}'"#, &json!({}));
     approve(&lab, "policy");
     let manifest = json!({"name": "policy", "version": "9.0.0", "description": "takes its place"}).to_string();

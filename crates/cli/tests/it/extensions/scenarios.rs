@@ -7,7 +7,7 @@ use crate::lab::{Lab, shell_event};
 
 #[test]
 fn scenario_1_an_extension_is_loaded_and_its_hook_decides() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", r#"printf '{"continue": false, "systemMessage": "no"}'"#, &json!({}));
     assert_eq!(lab.event(shell_event("ls")).skip("guard")["reason"], "untrusted");
     approve(&lab, "guard");
@@ -20,7 +20,7 @@ fn scenario_1_an_extension_is_loaded_and_its_hook_decides() {
 
 #[test]
 fn what_was_approved_goes_on_when_its_manifest_breaks_until_it_is_switched_off() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", r#"printf '{"continue": false, "systemMessage": "no"}'"#, &json!({}));
     extension(&lab, "home", "other", QUIET, &json!({}));
     approve(&lab, "guard");
@@ -47,7 +47,7 @@ fn what_was_approved_goes_on_when_its_manifest_breaks_until_it_is_switched_off()
 
 #[test]
 fn scenario_3_an_approval_lasts_until_anything_in_the_folder_changes() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "project", "guard", QUIET, &json!({}));
     lab.write("project/.ollm/extensions/guard/data/rules.txt", "one");
     approve(&lab, "guard");
@@ -66,7 +66,7 @@ fn scenario_3_an_approval_lasts_until_anything_in_the_folder_changes() {
 
 #[test]
 fn scenario_4_what_is_switched_off_is_gone_and_comes_back() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({"skills": [{"name": "s", "description": "d", "prompt": "p"}]}));
     approve(&lab, "guard");
     ok(&lab.run(&["ext", "disable", "guard"]));
@@ -83,7 +83,7 @@ fn scenario_4_what_is_switched_off_is_gone_and_comes_back() {
 
 #[test]
 fn scenario_5_the_users_extensions_run_before_the_projects() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "project", "aa", QUIET, &json!({}));
     extension(&lab, "home", "zz", QUIET, &json!({}));
     extension(&lab, "home", "bb", QUIET, &json!({"dependencies": {"zz": "^1"}}));
@@ -99,7 +99,7 @@ fn scenario_5_the_users_extensions_run_before_the_projects() {
 
 #[test]
 fn error_1_an_invalid_manifest_is_skipped_and_seen() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "good", QUIET, &json!({}));
     approve(&lab, "good");
     lab.write("home/.ollm/extensions/bad/manifest.json", "{\"name\": \"bad\",\n \"version\": 1}");
@@ -115,7 +115,7 @@ fn error_1_an_invalid_manifest_is_skipped_and_seen() {
 
 #[test]
 fn error_2_a_hook_that_hangs_does_not_keep_the_next_extension_from_running() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "after", QUIET, &json!({}));
     let slow = json!({"before_tool": [{"name": "aslow", "command": "sh", "args": ["hooks/run.sh"], "timeout": 200}]});
     extension(&lab, "home", "aslow", "sleep 1000", &json!({"hooks": slow}));
@@ -130,7 +130,7 @@ fn error_2_a_hook_that_hangs_does_not_keep_the_next_extension_from_running() {
 
 #[test]
 fn error_4_without_a_required_setting_the_extension_is_off_and_the_command_is_named() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     let settings = json!({"settings": [{"name": "apiKey", "description": "A key", "required": true}]});
     extension(&lab, "home", "needy", "printf '{\"systemMessage\": \"%s\"}' \"$EXTENSION_NEEDY_API_KEY\"", &settings);
     approve(&lab, "needy");
@@ -145,7 +145,7 @@ fn error_4_without_a_required_setting_the_extension_is_off_and_the_command_is_na
 
 #[test]
 fn d13_a_cycle_is_shown_with_its_path_and_the_rest_runs() {
-    let lab = Lab::new();
+    let lab = Lab::with_default_boxes();
     extension(&lab, "home", "one", QUIET, &json!({"dependencies": {"two": "*"}}));
     extension(&lab, "home", "two", QUIET, &json!({"dependencies": {"one": "*"}}));
     extension(&lab, "home", "fine", QUIET, &json!({}));

@@ -107,6 +107,19 @@ fn what_a_package_needs_is_told_first_and_installed_from_the_same_index() {
 }
 
 #[test]
+fn what_a_package_needs_comes_from_no_other_index_also_if_that_is_the_first() {
+    let team = Team::new();
+    publish_with_needs(&team, "*", &["1.0.0"]);
+    let other = json!({"name": "base", "version": "9.0.0", "description": "Of somebody else"});
+    team.lab.write("other/base/manifest.json", other.to_string());
+    assert_eq!(team.lab.run(&["ext", "index", "build", "../other/base", "--out", "../first"]).code, 0);
+    let indexes = json!([team.lab.root.join("first/index.json"), team.server.url("index.json")]);
+    team.lab.write("home/.ollm/config.yaml", format!("extensions: {{indexes: {indexes}}}\n"));
+    let told = installed(&team.lab, &["guard", "--json"]).answer()["changed"].clone();
+    assert_eq!((&told[0]["name"], &told[0]["version"]), (&json!("base"), &json!("1.0.0")), "{told:#}");
+}
+
+#[test]
 fn what_a_package_needs_and_its_index_does_not_have_ends_the_installation() {
     let team = Team::new();
     publish_with_needs(&team, "^3.0.0", &["1.0.0"]);

@@ -219,6 +219,16 @@ impl Pty {
         children.split_whitespace().next().unwrap().parse().unwrap()
     }
 
+    /// Waits until the program is stopped, as by Ctrl-Z.
+    pub(crate) fn waits_for_stop(&self) {
+        let stat = format!("/proc/{}/stat", self.process());
+        let end = Instant::now() + PATIENCE;
+        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+            assert!(Instant::now() < end, "it does not stop:\n{}", self.written());
+            thread::yield_now();
+        }
+    }
+
     /// Closes the terminal.
     pub(crate) fn hangs_up(&mut self) {
         self.order("h");

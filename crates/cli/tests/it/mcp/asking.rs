@@ -52,7 +52,7 @@ fn a_form_is_shown_filled_in_checked_and_sent() {
         "- colour (one of these, optional, default red)\n      1. red\n      2. green",
         "no passwords, no keys",
         "it must be yes or no",
-        r#"Send {"name":"Ada","colour":"green","news":false} to `s`?"#,
+        "  | {\"name\":\"Ada\",\"colour\":\"green\",\"news\":false}\n  Send it to `s`?",
     ] {
         assert!(ran.stdout.contains(part), "{part} is not in {}", ran.stdout);
     }

@@ -75,7 +75,8 @@ fn control_c_interrupts_a_tool_and_the_session_goes_on() {
     let mut chat = chat(&lab, &["--approval", "yolo"]);
     chat.types("go\r").sees("tool shell");
     chat.types("\x03").sees("interrupting");
-    chat.sees("approval yolo");
+    // Once more is no wish to leave.
+    chat.types("\x03\x03").sees("approval yolo");
     chat.types("go on\r").sees("again");
     leave(chat);
 }
@@ -92,6 +93,7 @@ fn tab_completes_commands_names_and_files() {
     chat.types("\r").sees("is off");
     chat.types("/m\t").sees("/model");
     chat.types("\x03look at @no\t").sees("@notes.md");
+    chat.types("\x03/skill foo \tx").sees("> /skill foo x");
     chat.types("\x03/hoks\r").sees("did you mean /hooks?");
     leave(chat);
 }
@@ -104,11 +106,42 @@ fn approval_clear_and_resume_change_the_running_conversation() {
     chat.types("/approval auto\r").sees("approval auto");
     chat.types("/clear\r").sees_no_more("first answer");
     chat.sees("approval auto");
+    chat.types("/resume nowhere\r").sees("error[");
+    let shown = chat.sees("explains it");
+    assert!(shown.contains("> /resume nowhere"), "what was said stays: {shown}");
     chat.types("/resume\r").sees("Which conversation goes on?");
     chat.types("\r").sees("first answer");
     chat.sees("a first question");
     leave(chat);
     assert_eq!(fs::read_dir(lab.home.join(".ollm/sessions")).unwrap().count(), 2);
+}
+
+#[test]
+fn inputs_that_wait_are_not_begun_when_the_person_leaves() {
+    let sleep = call("shell", &json!({"command": "sleep 1000"}));
+    let lab = lab(&[sleep, text("one"), text("two"), text("three")]);
+    let mut chat = chat(&lab, &["--approval", "yolo"]);
+    chat.types("go\r").sees("tool shell");
+    chat.types("a second input\ra third input\r").sees("2 waiting");
+    leave(chat);
+    let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap();
+    let told: String = sessions.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    assert!(told.contains("go") && !told.contains("second input") && !told.contains("third input"), "{told}");
+}
+
+#[test]
+fn two_chats_keep_what_was_written_in_both() {
+    let lab = lab(&[text("hi")]);
+    let (mut one, mut other) = (chat(&lab, &[]), chat(&lab, &[]));
+    one.types("from the first\r").sees("hi");
+    other.types("from the second\r").sees("hi");
+    one.types("/session\r").sees("messages");
+    leave(one);
+    leave(other);
+    let history = fs::read_to_string(lab.home.join(".ollm/state/chat-history")).unwrap();
+    for line in ["from the first", "from the second", "/session"] {
+        assert!(history.contains(line), "{line} is not in {history}");
+    }
 }
 
 #[test]

@@ -10,20 +10,20 @@ use crate::lab::pty::{LARGE, Pty};
 use crate::lab::shell_event;
 
 /// A hook of the user and one of the project, with the cursor on the first.
-fn panel(lab: &Lab) -> Pty {
+pub(super) fn panel(lab: &Lab) -> Pty {
     let mut panel = lab.pty(LARGE, &["tui", "--panel", "hooks"]);
     panel.sees("● own");
     panel
 }
 
-fn lab() -> Lab {
+pub(super) fn lab() -> Lab {
     let lab = Lab::new();
     lab.user_hook("before_tool", "own", "touch \"$OLLM_PROJECT_DIR/own-ran\"\n", "");
     lab.workspace_hook("before_tool", "guest", "touch \"$OLLM_PROJECT_DIR/guest-ran\"\n", "");
     lab
 }
 
-fn entry(lab: &Lab, name: &str) -> Value {
+pub(super) fn entry(lab: &Lab, name: &str) -> Value {
     let hooks = lab.run(&["hook", "list", "--json"]).answer();
     hooks.as_array().unwrap().iter().find(|hook| hook["name"] == name).cloned().unwrap_or_default()
 }
@@ -164,6 +164,17 @@ fn every_key_says_on_the_screen_what_an_agent_would_be_refused() {
     choose(&mut panel, "guest");
     panel.types("r").sees("hint");
     assert_eq!(entry(&lab, "own")["enabled"], true);
+    leave(panel);
+}
+
+#[test]
+fn a_filter_begins_with_all_hooks_and_takes_pasted_text() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    panel.types("/own\r").sees_no_more("guest");
+    panel.types("/").sees("guest");
+    panel.types("\x1b[200~own\nx\x1b[201~").sees_no_more("guest");
+    panel.types("\r").sees("/own ");
     leave(panel);
 }
 

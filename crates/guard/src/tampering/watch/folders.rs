@@ -71,7 +71,7 @@ impl Watch {
     /// Whether it is a folder of an agent, with protected files in it: not one that others use, too.
     pub(in crate::tampering) fn agents_folder(&self, field: &Field, place: &Place) -> Option<Hit> {
         let holds = |folder: &PathBuf| {
-            let path = path::tidy(&folder.join(&field.text));
+            let path = path::join(folder, &field.text);
             self.in_agents_folder(&path).filter(|_| !self.projects.contains(&path))
         };
         if field.open() { None } else { place.folders.iter().find_map(holds) }

@@ -18,7 +18,8 @@ impl Watch {
         }
         let roots: Vec<String> = place.folders.iter().map(|folder| self.root_key(folder, &search.root.text)).collect();
         let tests = Tests::of(search, &self.roots);
-        let hit = self.guarded().iter().find(|guarded| {
+        let mut near = self.guarded().iter().filter(|guarded| guarded.exists || !tests.need_files());
+        let hit = near.find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
                 rest.is_some_and(|rest| tests.pass(rest, guarded))
@@ -30,7 +31,7 @@ impl Watch {
 
     /// The key of a folder, links followed.
     fn root_key(&self, folder: &Path, text: &str) -> String {
-        let raw = folder.join(text);
+        let raw = path::in_folder(folder, text);
         // Only where a `..` may follow a link does its order count.
         let dotted = text.contains("..");
         path::key(&if dotted { path::resolve(&raw) } else { self.resolver.borrow_mut().look(&path::tidied(raw)).0 })

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    super::{carry::show, feed::Split},
+    super::{Deed, carry::show, feed::Split},
     Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line,
 };
 use crate::{
@@ -42,6 +42,17 @@ const REMOVES_TREES: &[&str] = &[
 /// The same in statements of databases, where removal takes away no file.
 const CLIENT_DOES: &[&str] = &["from program", "to program", "system", "shell"];
 
+/// Loops without end in other languages, without blanks.
+#[rustfmt::skip]
+const ENDLESS: &[&str] = &[
+    "for(;;)", "iter(int,1)", "itertools.count", "loop{", "loopdo", "redo", "setinterval", "until(0)", "until0", "untilfalse",
+    "while!0", "while(!0)", "while(1)", "while(fork", "while(true)", "while1", "whilefork", "whiletrue",
+];
+
+/// How code names the program that runs it, without blanks.
+const ITSELF: &[&str] =
+    &["$0", "__file__", "__filename", "process.argv", "process.execpath", "sys.argv", "sys.executable"];
+
 /// What editors and clients write before a command: `:silent !rm …`, `\! rm …`, `.shell rm …`.
 const ESCAPES: &[&str] = &["call", "exec", "execute", "r", "read", "shell", "silent", "silent!", "spawn", "system"];
 
@@ -68,6 +79,9 @@ impl Walker {
             let mut does = false;
             for (_, code) in given.iter().filter(|(is_code, _)| *is_code) {
                 walker.guess_commands(name, code, depth);
+                if multiplies(code) {
+                    walker.push(Deed::Bomb { name: name.to_owned() });
+                }
                 if walker.affords(1 + code.len() / 16) && has_deeds(name, code) {
                     does = true;
                     if runs_what_it_fetches(code) {
@@ -196,6 +210,26 @@ fn has_deeds(name: &str, code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
     let does = if program::is_client(name) { CLIENT_DOES } else { DOES };
     does.iter().any(|word| folded.contains(word))
+}
+
+/// Whether code starts itself again in a loop without end.
+fn multiplies(code: &str) -> bool {
+    if !["fork", "spawn"].iter().any(|call| code.contains(call)) {
+        return false;
+    }
+    let folded: String = code.to_ascii_lowercase().chars().filter(|letter| !letter.is_whitespace()).collect();
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    // Alone, or as `pcntl_fork`; not in quotes, and not as a part of another word.
+    let calls = |(at, _): (usize, &str)| {
+        let before = code
+            .get(..at)
+            .is_some_and(|before| before.ends_with(|next: char| next.is_alphanumeric() || "\"'".contains(next)));
+        let behind = code
+            .get(at + 4..)
+            .is_some_and(|behind| behind.starts_with(|next: char| next.is_alphanumeric() || next == '_'));
+        !before && !behind
+    };
+    (code.match_indices("fork").any(calls) || folded.contains("spawn") && has(ITSELF)) && has(ENDLESS)
 }
 
 /// Whether code may run what another machine answers.

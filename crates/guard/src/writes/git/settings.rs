@@ -44,7 +44,14 @@ pub(super) fn touches(run: &Run, rest: &[Field]) -> Vec<Touch> {
     if reads || elsewhere {
         return touches;
     }
-    if rest.len() > 1 && rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath")) {
+    // Where hooks are is said by one key, and is forgotten with it or with its section.
+    let forgets = options(&run.args).any(|option| option.starts_with("--un") || option.starts_with("--re"));
+    let says_where_hooks_are = |key: &Field| match key.text.to_ascii_lowercase().as_str() {
+        "core.hookspath" => true,
+        "core" => forgets || rest.first().is_some_and(|verb| verb.text.ends_with("-section")),
+        _ => false,
+    };
+    if (rest.len() > 1 || forgets) && rest.iter().any(says_where_hooks_are) {
         touches.push(Touch::Content(Field::literal(".git/hooks")));
     }
     let edits = options(&run.args).any(|option| matches!(option, "-e" | "--edit"));

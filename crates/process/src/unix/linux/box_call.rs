@@ -42,6 +42,8 @@ enum FileUse {
 pub(super) struct CallReader {
     pub(super) reads: Vec<PathBuf>,
     pub(super) writes: Vec<PathBuf>,
+    /// What within them cannot be written.
+    pub(super) closed: Vec<PathBuf>,
 }
 
 /// The folder of a path, the path, and what is done to it, as the call has them.
@@ -101,18 +103,22 @@ impl CallReader {
         Some(Opened { access: BoxAccess::Read(real), refused })
     }
 
+    fn may_change(&self, real: &Path) -> bool {
+        let is_below = |root: &PathBuf| real.starts_with(root);
+        self.writes.iter().any(is_below) && !self.closed.iter().any(is_below)
+    }
+
     fn write_of(&self, real: PathBuf) -> Opened {
-        let allowed = self.writes.iter().any(|root| real.starts_with(root));
-        let refused = !allowed && could(&real, Access::WRITE_OK);
+        let refused = !self.may_change(&real) && could(&real, Access::WRITE_OK);
         Opened { access: BoxAccess::Write { path: real.clone(), within: real }, refused }
     }
 
     /// A name that is made or removed belongs to its folder.
     fn change_of(&self, path: &Path) -> Option<Opened> {
         let folder = path.parent()?.canonicalize().ok()?;
-        let allowed = self.writes.iter().any(|root| folder.starts_with(root));
-        let refused = !allowed && could(&folder, Access::WRITE_OK);
         let path = folder.join(path.file_name()?);
+        let allowed = self.may_change(&folder) && !self.closed.contains(&path);
+        let refused = !allowed && could(&folder, Access::WRITE_OK);
         Some(Opened { access: BoxAccess::Write { path, within: folder }, refused })
     }
 }

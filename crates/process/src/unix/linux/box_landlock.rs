@@ -41,12 +41,14 @@ pub(super) fn scope() -> Option<OwnedFd> {
 
 /// The rules as a file, and what this kernel cannot hold of them.
 pub(super) fn rules(rules: &BoxRules) -> Result<(OwnedFd, Vec<String>), String> {
-    let version = version()?;
+    let version = version()?.min(rules.landlock.map_or(i64::MAX, i64::from));
+    let used = rules.landlock.map_or(NEWEST, |limit| ABI::from(i32::from(limit)).min(NEWEST));
     let told = |error: &dyn std::error::Error| format!("Landlock refuses the rules: {error}");
-    let (writes, reads) = (AccessFs::from_write(NEWEST), AccessFs::from_read(NEWEST));
+    let (writes, reads) = (AccessFs::from_write(used), AccessFs::from_read(used));
     let handled = if rules.readable.is_some() { writes | reads } else { writes };
     let set = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(handled);
-    let set = set.and_then(|set| set.scope(Scope::from_all(NEWEST)));
+    let scopes = Scope::from_all(used);
+    let set = if scopes.is_empty() { set } else { set.and_then(|set| set.scope(scopes)) };
     let mut set = set.and_then(Ruleset::create).map_err(|error| told(&error))?;
     for path in written(rules) {
         set = allow(set, &path, handled).map_err(|error| told(&error))?;

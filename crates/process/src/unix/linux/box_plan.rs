@@ -1,6 +1,6 @@
 //! From the rules of a box to the mounts that hold it, in the order in which they are made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -104,9 +104,25 @@ fn movable_ancestors(path: &Path) -> Vec<PathBuf> {
 pub(super) struct BoxStamp(Vec<Option<[u64; 4]>>);
 
 impl BoxStamp {
-    pub(super) fn take(paths: &[PathBuf]) -> Self {
-        Self(paths.iter().map(|path| identity(path)).collect())
+    pub(super) fn take<'p>(paths: &'p [PathBuf]) -> Self {
+        let mut folders = HashMap::new();
+        let mut stamp = |path: &'p PathBuf| {
+            let around = path.parent().is_none_or(|folder| is_there(folder, &mut folders));
+            around.then(|| identity(path)).flatten()
+        };
+        Self(paths.iter().map(&mut stamp).collect())
     }
+}
+
+/// Whether a folder is there. Most of what is protected is not, nor the folder around it, so each is asked about once.
+fn is_there<'p>(folder: &'p Path, known: &mut HashMap<&'p Path, bool>) -> bool {
+    if let Some(known) = known.get(folder) {
+        return *known;
+    }
+    let around = folder.parent().is_none_or(|parent| is_there(parent, known));
+    let found = around && folder.exists();
+    known.insert(folder, found);
+    found
 }
 
 /// Which file it is, and which one it leads to if it is a link.

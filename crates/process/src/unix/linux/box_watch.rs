@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -44,8 +45,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Starts watching, if the rules ask for it.
-    pub(super) fn new(rules: &BoxRules) -> io::Result<Option<Self>> {
+    /// Starts watching, if the rules ask for it. What mounts hold read-only within them is closed.
+    pub(super) fn new(rules: &BoxRules, closed: &[PathBuf]) -> io::Result<Option<Self>> {
         if rules.watch == BoxWatch::Nothing {
             return Ok(None);
         }
@@ -56,7 +57,11 @@ impl Watch {
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
         let seen = Arc::default();
         let watcher = Watcher {
-            reader: CallReader { reads: readable(rules), writes: written(rules) },
+            reader: CallReader {
+                reads: readable(rules),
+                writes: written(rules),
+                closed: closed.iter().filter_map(|path| path.canonicalize().ok()).collect(),
+            },
             refuses_sockets: rules.network == BoxNetwork::Closed,
             everything: rules.watch == BoxWatch::Everything,
             seen: Arc::clone(&seen),

@@ -43,14 +43,19 @@ impl PlatformBox {
         }
         let rules = &rules;
         let (namespaces, file, notes, watch) = match means {
+            // Only Landlock limits what can be read, and only mounts hold what lies below a folder that it allows.
             BoxMeans::Namespaces if rules.readable.is_some() => {
-                return Err("what can be read is limited by Landlock only".to_owned());
+                let (read_only, hidden) = (rules.read_only.clone(), rules.hidden.clone());
+                let mounts = BoxRules { read_only, hidden, ..BoxRules::default() };
+                let open = BoxRules { read_only: Vec::new(), hidden: Vec::new(), ..rules.clone() };
+                let (file, notes) = box_landlock::rules(&open)?;
+                (Some(with_mounts(&mounts)?), Some(file), notes, Watch::new(&open, &rules.read_only).ok().flatten())
             }
             BoxMeans::Namespaces => (Some(with_mounts(rules)?), box_landlock::scope(), Vec::new(), None),
             BoxMeans::Landlock => {
                 let (file, notes) = box_landlock::rules(rules)?;
                 // A box holds without being watched, too.
-                (None, Some(file), notes, Watch::new(rules).ok().flatten())
+                (None, Some(file), notes, Watch::new(rules, &[]).ok().flatten())
             }
         };
         let filter = SystemCallFilter::new(rules)?;

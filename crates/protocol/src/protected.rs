@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Whose files, and which: a folder stands for all that is in it.
+#[derive(Debug)]
 pub struct Row {
     /// The agent, or what the files are for.
     pub agent: &'static str,
@@ -103,7 +104,6 @@ const fn row(agent: &'static str, home: &'static [&'static str], project: &'stat
 
 /// A protected path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Protected {
     /// The file or folder; it need not exist.
     pub path: PathBuf,
@@ -114,24 +114,30 @@ pub struct Protected {
 }
 
 /// The table, written out for these folders.
-pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
+pub fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     let mut paths = Vec::new();
     for row in PROTECTED {
-        let below = |root: &Path, names: &[&str]| {
-            names
-                .iter()
-                .map(|name| Protected { path: root.join(name), from: row.from, lock: row.lock })
-                .collect::<Vec<_>>()
+        let mut add = |root: &Path, names: &[&str]| {
+            for name in names {
+                let mut path = PathBuf::with_capacity(root.as_os_str().len() + 1 + name.len());
+                path.push(root);
+                path.push(name);
+                paths.push(Protected { path, from: row.from, lock: row.lock });
+            }
         };
-        paths.extend(home.into_iter().flat_map(|home| below(home, row.home)));
-        paths.extend(projects.iter().flat_map(|project| below(project, row.project)));
+        if let Some(home) = home {
+            add(home, row.home);
+        }
+        for project in projects {
+            add(project, row.project);
+        }
     }
     paths
 }
 
 #[cfg(test)]
 mod tests {
-    use ollm_protocol::dialect::AGENTS;
+    use crate::dialect::AGENTS;
 
     use super::*;
 
