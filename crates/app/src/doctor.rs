@@ -93,6 +93,13 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
+impl Finding {
+    /// Something that was found, which only a person can mend.
+    pub fn new(area: Area, weight: Weight, what: impl Into<String>, way_out: Option<String>) -> Finding {
+        Finding { area, weight, code: None, what: what.into(), way_out, fix: None }
+    }
+}
+
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -144,7 +151,7 @@ impl Examination {
     }
 
     fn note(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
-        self.findings.push(Finding { area, weight: Weight::Note, code: None, what: what.into(), way_out, fix: None });
+        self.findings.push(Finding::new(area, Weight::Note, what, way_out));
     }
 
     /// The last finding can be mended like this.

@@ -34,7 +34,7 @@ use agent::{
 };
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
-use hook::{HookCommand, RunArguments};
+use hook::HookCommand;
 use mcp::McpCommand;
 use trace::{TraceArguments, TraceFilters};
 use trust::TrustCommand;
@@ -64,12 +64,11 @@ struct Verbosity {
     verbose: bool,
 }
 
-/// `ollm hook run` alone.
+/// One command alone.
 #[derive(Debug, Parser)]
-#[command(name = "ollm hook run")]
-struct HookRun {
+struct Alone<A: Args> {
     #[command(flatten)]
-    arguments: RunArguments,
+    arguments: A,
     #[command(flatten)]
     verbosity: Verbosity,
 }
@@ -461,14 +460,19 @@ pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Optio
     }
 }
 
-/// Parses the options of `ollm hook run` by their definition, without that of every other command.
-pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Result<RunArguments, Failure> {
-    let words = std::iter::once(OsString::from("ollm hook run")).chain(options.iter().cloned());
-    let run = HookRun::try_parse_from(words).map_err(|error| misused(&error))?;
-    if run.verbosity.verbose {
+/// Parses the options of one command by their definition, without that of every other command.
+pub(crate) fn parse_alone<A: Args>(
+    name: &'static str,
+    options: &[OsString],
+    output: &mut Output,
+) -> Result<A, Failure> {
+    let words = std::iter::once(OsString::from(name)).chain(options.iter().cloned());
+    let found = Alone::<A>::command().name(name).try_get_matches_from(words);
+    let alone = found.and_then(|found| Alone::<A>::from_arg_matches(&found)).map_err(|error| misused(&error))?;
+    if alone.verbosity.verbose {
         output.be_verbose();
     }
-    Ok(run.arguments)
+    Ok(alone.arguments)
 }
 
 fn misused(error: &clap::Error) -> Failure {

@@ -28,7 +28,7 @@ mod run;
 mod schema;
 mod session;
 pub(crate) mod skill;
-mod trace;
+pub(crate) mod trace;
 pub(crate) mod trust;
 mod tui;
 mod watch;

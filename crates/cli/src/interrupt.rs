@@ -11,6 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::ask::Asker;
 use crate::error::{Failure, Kind};
 
 /// How long an orderly end may take. Whatever runs for us then dies with us.
@@ -63,6 +64,14 @@ impl Stop {
         stop
     }
 
+    /// Like [`Stop::listen`]; in front of the panels signals are theirs, and a key interrupts.
+    pub(crate) fn listen_beside(asker: &Asker) -> Stop {
+        match asker {
+            Asker::Lines(_) => Stop::listen(),
+            Asker::Dialog(screen) => Stop { signal: Arc::default(), cancel: screen.cancel().clone() },
+        }
+    }
+
     /// Set when the signal comes.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
@@ -80,7 +89,8 @@ impl Stop {
 
     fn kind(&self) -> Option<Kind> {
         match self.signal.load(Ordering::Relaxed) {
-            0 => None,
+            // A key of the panels is no signal.
+            0 => self.cancel.is_set().then_some(Kind::Interrupted),
             SIGTERM => Some(Kind::Terminated),
             SIGHUP => Some(Kind::HungUp),
             _ => Some(Kind::Interrupted),

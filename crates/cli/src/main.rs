@@ -83,9 +83,15 @@ fn run(
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(rest) => {
-            let request = arguments::parse_hook_run(rest.get(2..).unwrap_or_default(), output)?;
+            let request = arguments::parse_alone("ollm hook run", rest.get(2..).unwrap_or_default(), output)?;
             let asker = output.asker().clone();
             command::hook::run::run(&request, |told| context(surroundings, told, overrides, &asker), output)
+        }
+        // The first frame waits for nothing that it does not need.
+        ["tui", ..] if !arguments::wants_help(rest) => {
+            let arguments = arguments::parse_alone("ollm tui", rest.get(1..).unwrap_or_default(), output)?;
+            let context = context(surroundings, None, overrides, output.asker())?;
+            command::run(arguments::Command::Tui(arguments), context, output)
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),

@@ -1,5 +1,7 @@
 //! Tables for people: aligned, cut to the terminal, states coloured. What matters most stands in the first columns.
 
+use std::fmt::Write as _;
+
 use ollm_store::one_line;
 
 use crate::output::{is_shown, screen_size};
@@ -25,6 +27,20 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Ite
 /// The same without a head.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     drawn(None, rows, width())
+}
+
+/// So many of something.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Rows of a word and a text, aligned.
+pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
+    rows.iter().fold(String::new(), |mut text, (name, value)| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
+        text
+    })
 }
 
 /// How wide a line may be.

@@ -21,30 +21,38 @@ use crate::output::is_conversation;
 
 mod chat;
 mod dialog;
+mod doctor;
 mod event_loop;
+mod extensions;
 mod form;
 mod help;
 mod hooks;
 mod keyboard;
 mod list;
+mod list_panel;
 mod markdown;
+mod mcp;
 pub(crate) mod panel;
 pub(crate) mod screen;
 mod terminal;
 pub(crate) mod text;
 mod theme;
+mod trace;
 mod ui;
 mod wakeup;
 
 #[cfg(test)]
 mod tests;
 
+use panel::PanelName;
+
 /// Shows the panels until the person leaves.
 pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, Failure> {
     if !is_conversation() {
+        let commands = PanelName::ALL.map(|panel| format!("`{}`", panel.json_command()));
         return Err(Failure::usage("the panels need a terminal to be drawn on")
             .hint("`ollm chat` reads lines, also from a pipe")
-            .hint("what a panel shows is printed by `ollm hook list --json`"));
+            .hint(format!("what the panels show is printed by {}", commands.join(", "))));
     }
     event_loop::run(arguments, context)
 }

@@ -26,7 +26,7 @@ pub(crate) mod net;
 mod record;
 
 use login::shown;
-pub use login::{Login, LoginError, Wanted};
+pub use login::{Login, LoginError, Pasted, Wanted};
 use net::Net;
 pub use record::Grant;
 use record::{Frame, Record, Slot, usable};

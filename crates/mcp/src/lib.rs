@@ -104,7 +104,7 @@ mod tool;
 mod wait;
 mod web;
 
-pub use auth::{Grant, Login, LoginError, Tokens, Wanted, granted, log_out};
+pub use auth::{Grant, Login, LoginError, Pasted, Tokens, Wanted, granted, log_out};
 pub use blocking::{BlockingClient, Pending};
 pub use cache::{Cache, ServerMemory};
 pub use client_handler::{OnProgress, Progress};

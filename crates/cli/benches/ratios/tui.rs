@@ -1,5 +1,7 @@
-//! The panels: how long it takes until the first frame is on a terminal, beside a program that does nothing else.
+//! The panels: how long it takes until the first frame is on a terminal, and until a key is, while a model streams; beside a program that
+//! does nothing else.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -36,33 +38,112 @@ for _ in range(rounds):
     print(json.dumps(list(zip(*[[first_frame(command) for command in commands] for _ in range(samples)]))), flush=True)
 "#;
 
+/// Types a letter again and again into a bare program and into the chat, whose model streams digits all the while. Prints the
+/// nanoseconds until each is on the terminal, one round per line. The model speaks as Ollama does.
+const KEYBOARD: &str = r#"
+import fcntl, http.server, json, os, pty, select, signal, struct, sys, termios, threading, time
+rounds, samples, bare, ollm = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+class Model(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def do_GET(self): self.answer([{"models": [{"name": "m", "model": "m"}]}])
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != "/api/chat":
+            return self.answer([{"capabilities": ["completion", "tools"], "model_info": {}}])
+        self.answer(self.digits())
+    def digits(self):
+        while True:
+            yield {"model": "m", "message": {"role": "assistant", "content": "0123 "}, "done": False}
+            time.sleep(0.002)
+    def answer(self, lines):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.end_headers()
+        for line in lines:
+            self.wfile.write(json.dumps(line).encode() + b"\n")
+            self.wfile.flush()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+server.daemon_threads = True
+threading.Thread(target=server.serve_forever, daemon=True).start()
+os.environ["OLLAMA_HOST"] = "127.0.0.1:%d" % server.server_port
+def start(command):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    return pid, terminal
+def until(terminal, text):
+    seen, end = b"", time.monotonic() + 30
+    while text not in seen:
+        if time.monotonic() > end:
+            sys.exit("waited for %r, but saw %r" % (text, seen[-2000:]))
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 65536)
+def key(terminal):
+    began = time.perf_counter_ns()
+    os.write(terminal, b"Q")
+    until(terminal, b"Q")
+    return time.perf_counter_ns() - began
+def typed(terminal):
+    times = []
+    for at in range(samples):
+        times.append(key(terminal))
+        end = time.monotonic() + 0.005 + 0.0007 * at
+        while time.monotonic() < end:
+            if select.select([terminal], [], [], 0.001)[0]:
+                os.read(terminal, 65536)
+    return times
+echo = start([bare])
+chat = start([ollm, "tui", "--model", "ollama:m"])
+until(echo[1], b"hello")
+until(chat[1], b"approval")
+os.write(chat[1], b"go\r")
+until(chat[1], b"0123")
+for _ in range(rounds):
+    print(json.dumps([typed(echo[1]), typed(chat[1])]), flush=True)
+for pid, _ in (echo, chat):
+    os.kill(pid, signal.SIGKILL)
+"#;
+
+/// The longest that a key may take: a frame of sixty in a second.
+const FRAME: f64 = 1e9 / 60.0;
+
 pub(crate) fn tui(lab: &Lab) {
     let home = lab.root.join("tui-home");
     std::fs::create_dir_all(home.join(".ollm/hooks")).unwrap();
     let bare = testkit::bare_screen();
-    let panels = format!("{} tui --panel hooks", lab.ollm.display());
+    let (bare, ollm) = (bare.to_str().unwrap(), lab.ollm.display().to_string());
+    println!("{ROUNDS} rounds of {SAMPLES} samples; ratio = median over rounds of p50(case) / p50(floor)\n");
+    let rounds = measured(&home, CLOCK, &[bare, &format!("{ollm} tui --panel hooks")]);
+    let mut ratios: Vec<f64> = rounds.iter().map(|round| percentile(round, 1, 50) / percentile(round, 0, 50)).collect();
+    row("first frame of the panels / of a bare ratatui program", 1.5, &mut ratios);
+    let rounds = measured(&home, KEYBOARD, &[bare, &ollm]);
+    let mut ratios: Vec<f64> = rounds.iter().map(|round| percentile(round, 1, 50) / percentile(round, 0, 50)).collect();
+    row("a key while a model streams / in a bare ratatui program", 4.0, &mut ratios);
+    let mut ratios: Vec<f64> = rounds.iter().map(|round| percentile(round, 1, 95) / FRAME).collect();
+    row("a key while a model streams, p95 / a frame of 16.7 ms", 1.0, &mut ratios);
+}
+
+/// What a script printed: one round per line.
+fn measured(home: &Path, script: &str, commands: &[&str]) -> Vec<Value> {
     let output = Command::new("python3")
-        .args(["-c", CLOCK, &ROUNDS.to_string(), &SAMPLES.to_string(), bare.to_str().unwrap(), &panels])
+        .args(["-c", script, &ROUNDS.to_string(), &SAMPLES.to_string()])
+        .args(commands)
         .env_clear()
-        .env("HOME", &home)
+        .env("HOME", home)
         .env("PATH", "/usr/bin:/bin")
         .env("TERM", "xterm-256color")
-        .current_dir(&home)
+        .current_dir(home)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    println!("{ROUNDS} rounds of {SAMPLES} samples; ratio = median over rounds of p50(case) / p50(floor)\n");
     let text = String::from_utf8(output.stdout).unwrap();
-    let mut ratios: Vec<f64> = text.lines().map(|round| ratio(&serde_json::from_str(round).unwrap())).collect();
-    row("first frame of the panels / of a bare ratatui program", 1.5, &mut ratios);
+    text.lines().map(|round| serde_json::from_str(round).unwrap()).collect()
 }
 
-/// One round: the median of the panels by that of the bare program.
-fn ratio(round: &Value) -> f64 {
-    let median = |at: usize| {
-        let mut times: Vec<f64> = round[at].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    median(1) / median(0)
+/// A percentile of the times of one command in a round.
+fn percentile(round: &Value, command: usize, percent: usize) -> f64 {
+    let mut times: Vec<f64> = round[command].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
+    times.sort_by(f64::total_cmp);
+    times[(times.len() - 1) * percent / 100]
 }

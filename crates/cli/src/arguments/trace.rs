@@ -79,7 +79,7 @@ pub(crate) enum TraceCommand {
 }
 
 /// Which events are meant.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TraceFilters {
     /// Only this event, in any dialect's spelling
     #[arg(long, value_name = "NAME")]

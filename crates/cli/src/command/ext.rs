@@ -29,6 +29,8 @@ mod uninstall;
 mod update;
 mod validate;
 
+pub(crate) use list::{ExtensionOverview, SettingOverview, overview};
+
 pub(super) fn run_command(command: ExtCommand, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     context.tell_notices(output);
     match command {

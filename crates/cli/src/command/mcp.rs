@@ -31,6 +31,8 @@ mod stop;
 mod tools;
 mod trust;
 
+pub(crate) use status::{ServerOverview, overview};
+
 /// More is not read from standard input.
 const LARGEST_INPUT: u64 = 16 << 20;
 
@@ -83,7 +85,7 @@ fn with_live<T>(
     output: &mut Output,
     work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let stop = Stop::listen();
+    let stop = Stop::listen_beside(output.asker());
     output.busy(&match chosen {
         [one] => format!("waiting for {}", one_line(&one.spec.label())),
         several => format!("waiting for {} servers", several.len()),

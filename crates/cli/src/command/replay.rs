@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &ReplayArguments, context: &AppContext, output: &mu
         None => chosen(&arguments.filters, context, output)?,
     };
     let replay = Replay::new(context, arguments.hooks.as_deref())?;
-    let stop = Stop::listen();
+    let stop = Stop::listen_beside(output.asker());
     let mut results = Vec::new();
     output.busy("passing events through the hooks again");
     for record in &records {

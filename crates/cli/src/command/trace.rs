@@ -1,5 +1,7 @@
 //! `ollm trace`: what came of earlier events.
 
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +11,7 @@ use ollm_catalog::TraceSettings;
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::units::iso;
 use ollm_protocol::{Code, units};
-use ollm_store::FileError;
+use ollm_store::{FileError, Follower};
 
 use crate::arguments::trace::{ExportFormat, Format, TraceArguments, TraceCommand, TraceFilters, TraceShape};
 use crate::error::{FINDING, Failure, OK};
@@ -20,6 +22,9 @@ mod compact;
 mod pretty;
 mod stats;
 mod waterfall;
+
+pub(crate) use pretty::text as record_text;
+pub(crate) use waterfall::event as record_bars;
 
 /// No more records are held in memory at once, however long the trace is.
 const MOST: usize = 100_000;
@@ -199,17 +204,67 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
     let filter = wanted(filters)?;
     let format = shape.format().unwrap_or(Format::Compact);
     let Some(log) = trail(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
-    let mut follower = log.follow().map_err(unreadable)?;
+    let follower = log.follow().map_err(unreadable)?;
     let stop = Stop::listen();
-    while stop.failure().is_none() && !output.is_unread() {
-        for line in follower.read().map_err(unreadable)? {
-            if let Some(record) = Record::of_line(&line).filter(|record| filter.fits(record)) {
-                print(&record, format, output)?;
-            }
+    hand_on(follower, |records| {
+        if stop.failure().is_some() || output.is_unread() {
+            return Ok(ControlFlow::Break(()));
+        }
+        for record in records.iter().filter(|record| filter.fits(record)) {
+            print(record, format, output)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
+}
+
+/// Hands on the records that come, until whoever takes them has enough; they are asked every period.
+fn hand_on(
+    mut follower: Follower,
+    mut take: impl FnMut(Vec<Record>) -> Result<ControlFlow<()>, Failure>,
+) -> Result<(), Failure> {
+    loop {
+        let lines = follower.read().map_err(unreadable)?;
+        if take(lines.iter().filter_map(|line| Record::of_line(line)).collect())?.is_break() {
+            return Ok(());
         }
         thread::sleep(PERIOD);
     }
-    stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
+}
+
+/// What somebody sees who looks at the trace as it grows.
+pub(crate) enum LiveRecords {
+    /// The newest records there are, and what is to be said of them.
+    Newest(Vec<Record>, &'static str),
+    /// Those that came since.
+    More(Vec<Record>),
+}
+
+/// Shows the newest records, and then those that come, until whoever takes them has enough.
+pub(crate) fn live(
+    number: usize,
+    context: &AppContext,
+    mut take: impl FnMut(LiveRecords) -> ControlFlow<()>,
+) -> Result<(), Failure> {
+    let kept = Kept::find(context);
+    let Some(log) = trail(context, &kept.settings) else {
+        let _ = take(LiveRecords::Newest(Vec::new(), ", no home to keep any in"));
+        return Ok(());
+    };
+    // What comes while the newest are read is in both.
+    let follower = log.follow().map_err(unreadable)?;
+    let mut quiet = Output::new();
+    quiet.silence();
+    let newest = kept.newest(&TraceFilter::default(), number, &mut quiet)?.unwrap_or_default();
+    let known: HashSet<String> = newest.iter().map(|record| record.id().to_owned()).collect();
+    let note = if kept.settings.enabled { "" } else { ", tracing is off" };
+    if take(LiveRecords::Newest(newest, note)).is_break() {
+        return Ok(());
+    }
+    hand_on(follower, |mut records| {
+        records.retain(|record| !known.contains(record.id()));
+        Ok(take(LiveRecords::More(records)))
+    })
 }
 
 fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {

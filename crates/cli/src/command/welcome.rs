@@ -8,6 +8,7 @@ use ollm_app::connect::{AgentStatus, agents};
 
 use crate::error::Failure;
 use crate::output::Output;
+use crate::table::counted;
 
 /// Whether nothing was set up yet, and no model was named.
 pub(crate) fn is_first(context: &AppContext) -> bool {
@@ -66,9 +67,4 @@ fn own_hooks(context: &AppContext) -> usize {
     let variable = |name: &str| context.variable(name);
     let (catalog, _) = ollm_catalog::load(&context.places, &variable, &context.overrides);
     catalog.hooks.len()
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }

@@ -167,15 +167,14 @@ impl ChatPanel {
         self.conversation = Conversation::Lasts(sender);
         self.cancel = Cancel::default();
         let (cancel, options) = (self.cancel.clone(), self.setup.options.clone());
-        let screen = self.setup.inbox.screen(PanelName::Chat);
+        let screen = self.setup.inbox.screen(PanelName::Chat, cancel.clone());
         self.work(true);
-        Action::Run(
-            Job::new(CHAT, move |context, output| {
-                let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
-                converse(options, context, &cancel, &mut front, output)
-            })
-            .in_background(),
-        )
+        let job = Job::new(CHAT, move |context, output| {
+            let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
+            converse(options, context, &cancel, &mut front, output)
+        });
+        // What interrupts the conversation interrupts the commands in it.
+        Action::Run(Job { cancel: self.cancel.clone(), ..job.in_background() })
     }
 
     fn send(&mut self, text: String) -> Action {

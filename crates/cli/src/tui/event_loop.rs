@@ -234,7 +234,7 @@ impl EventLoop {
     /// Runs a job on a thread of its own; however it ends, its end is told.
     fn spawn(&mut self, panel: PanelName, job: Job) {
         let inbox = self.inbox.clone();
-        let asker = Asker::Dialog(inbox.screen(panel));
+        let asker = Asker::Dialog(inbox.screen(panel, job.cancel.clone()));
         let mut context = self.context.clone();
         context.person = person(asker.clone(), &context);
         let title = job.title.clone();

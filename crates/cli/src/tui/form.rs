@@ -1,5 +1,7 @@
 //! A few lines to fill in, over a panel.
 
+use std::borrow::Cow;
+
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Margin, Rect};
@@ -16,8 +18,8 @@ const LABEL: u16 = 14;
 
 /// One value of a form.
 pub(crate) struct Field {
-    label: &'static str,
-    hint: &'static str,
+    label: Cow<'static, str>,
+    hint: Cow<'static, str>,
     value: FieldValue,
     /// What it was when the form opened; what shows the same still is.
     given: String,
@@ -33,9 +35,10 @@ enum FieldValue {
 }
 
 impl Field {
-    pub(crate) fn text(label: &'static str, hint: &'static str, value: &str) -> Field {
+    pub(crate) fn text(label: impl Into<Cow<'static, str>>, hint: impl Into<Cow<'static, str>>, value: &str) -> Field {
+        let (label, hint) = (label.into(), hint.into());
         if value.contains(['\n', '\r']) {
-            return Field::new(label, "several lines: change it in your editor", FieldValue::Fixed, value);
+            return Field::new(label, "several lines: change it in your editor".into(), FieldValue::Fixed, value);
         }
         let mut input = line_input(false);
         input.insert_str(value);
@@ -43,16 +46,21 @@ impl Field {
         Field::new(label, hint, FieldValue::Text(Box::new(input)), value)
     }
 
-    fn new(label: &'static str, hint: &'static str, value: FieldValue, given: &str) -> Field {
+    fn new(label: Cow<'static, str>, hint: Cow<'static, str>, value: FieldValue, given: &str) -> Field {
         let mut field = Field { label, hint, value, given: given.to_owned(), shown: String::new() };
         field.shown = field.shown_value();
         field
     }
 
     /// One of several values, the first where the present one is not among them.
-    pub(crate) fn choice(label: &'static str, hint: &'static str, all: &'static [&'static str], now: &str) -> Field {
+    pub(crate) fn choice(
+        label: impl Into<Cow<'static, str>>,
+        hint: impl Into<Cow<'static, str>>,
+        all: &'static [&'static str],
+        now: &str,
+    ) -> Field {
         let at = all.iter().position(|one| *one == now).unwrap_or_default();
-        Field::new(label, hint, FieldValue::Choice(all, at), now)
+        Field::new(label.into(), hint.into(), FieldValue::Choice(all, at), now)
     }
 
     fn value(&self) -> String {
@@ -136,7 +144,7 @@ impl Form {
             let line = Rect { y: row, height: 1, ..fields };
             field.draw(frame, line, at == self.at, theme);
         }
-        let about = self.fields.get(self.at).map(|field| field.hint).unwrap_or_default();
+        let about = self.fields.get(self.at).map(|field| field.hint.as_ref()).unwrap_or_default();
         frame.render_widget(Paragraph::new(Span::styled(about, theme.faint)), hint);
         frame.render_widget(Paragraph::new("Enter saves, Tab moves, Esc cancels"), keys);
     }

@@ -7,19 +7,30 @@ use ratatui::widgets::{Block, Clear};
 
 use super::dialog::centred;
 use super::list::{Step, TextView};
-use super::panel::KeyHelp;
+use super::panel::{KeyHelp, PanelName};
 use super::text::heading;
 use super::theme::Theme;
 
 /// The keys of all panels.
-pub(crate) const COMMON: &[KeyHelp] = &[
-    KeyHelp { keys: "Alt+1 … Alt+6, F1 … F6", help: "a panel by its number" },
-    KeyHelp { keys: "Tab, Shift+Tab", help: "the next panel, the one before" },
-    KeyHelp { keys: "?", help: "this help (F12 where letters are text)" },
-    KeyHelp { keys: "Ctrl+L", help: "draw everything anew" },
-    KeyHelp { keys: "Ctrl+Z", help: "stop the program; `fg` goes on" },
-    KeyHelp { keys: "Ctrl+Q", help: "leave" },
-];
+fn common() -> Vec<(String, String)> {
+    let panels = PanelName::ALL.len();
+    let own = |keys: &str, help: &str| (keys.to_owned(), help.to_owned());
+    let ways = PanelName::ALL.iter().filter_map(|panel| {
+        let letter = panel.control_letter()?;
+        Some((format!("Ctrl+{}", letter.to_ascii_uppercase()), format!("{}, where it is not Enter", panel.title())))
+    });
+    [own(&format!("F1 … F{panels}"), "a panel by its number; also Alt and the digit")]
+        .into_iter()
+        .chain(ways)
+        .chain([
+            own("Tab, Shift+Tab", "the next panel, the one before"),
+            own("?", "this help (F12 where letters are text)"),
+            own("Ctrl+L", "draw everything anew"),
+            own("Ctrl+Z", "stop the program; `fg` goes on"),
+            own("Ctrl+Q", "leave"),
+        ])
+        .collect()
+}
 
 const WIDTH: u16 = 70;
 
@@ -28,15 +39,16 @@ pub(crate) struct Help {
 }
 
 impl Help {
-    pub(crate) fn new(panel: &str, keys: &[KeyHelp], theme: &Theme) -> Help {
-        let row = |key: &KeyHelp| {
-            let keys = Span::styled(format!("{:<24}", key.keys), theme.accent);
-            Line::from(vec![keys, Span::raw(key.help)])
+    pub(crate) fn new(panel: &str, keys: &[KeyHelp], json: &str, theme: &Theme) -> Help {
+        let row = |(keys, help): (&str, &str)| {
+            let keys = Span::styled(format!("{keys:<20}"), theme.accent);
+            Line::from(vec![keys, Span::raw(help.to_owned())])
         };
         let mut lines = vec![heading(panel)];
-        lines.extend(keys.iter().map(row));
+        lines.extend(keys.iter().map(|key| row((key.keys, key.help))));
+        lines.extend([Line::default(), Line::from(format!("The same for programs: {json}"))]);
         lines.extend([Line::default(), heading("Everywhere")]);
-        lines.extend(COMMON.iter().map(row));
+        lines.extend(common().iter().map(|(keys, help)| row((keys, help))));
         Help { body: TextView::new(lines) }
     }
 

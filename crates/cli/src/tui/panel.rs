@@ -1,5 +1,6 @@
 //! What a panel is, and what it can have done.
 
+use ollm_agent::Cancel;
 use ollm_app::AppContext;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
@@ -15,16 +16,43 @@ use crate::output::Output;
 pub(crate) enum PanelName {
     Chat,
     Hooks,
+    Mcp,
+    Extensions,
+    Trace,
+    Doctor,
 }
 
 impl PanelName {
-    pub(crate) const ALL: [PanelName; 2] = [PanelName::Chat, PanelName::Hooks];
+    pub(crate) const ALL: [PanelName; 6] =
+        [PanelName::Chat, PanelName::Hooks, PanelName::Mcp, PanelName::Extensions, PanelName::Trace, PanelName::Doctor];
 
     pub(crate) fn title(self) -> &'static str {
         match self {
             PanelName::Chat => "Chat",
             PanelName::Hooks => "Hooks",
+            PanelName::Mcp => "MCP",
+            PanelName::Extensions => "Extensions",
+            PanelName::Trace => "Trace",
+            PanelName::Doctor => "Doctor",
         }
+    }
+
+    /// The command that prints what the panel shows, for programs.
+    pub(crate) fn json_command(self) -> &'static str {
+        match self {
+            PanelName::Chat => "ollm session show ID --json",
+            PanelName::Hooks => "ollm hook list --json",
+            PanelName::Mcp => "ollm mcp status --json",
+            PanelName::Extensions => "ollm ext list --json",
+            PanelName::Trace => "ollm trace list --json",
+            PanelName::Doctor => "ollm doctor --json",
+        }
+    }
+
+    /// The letter that turns to it together with Control.
+    pub(crate) fn control_letter(self) -> Option<char> {
+        // Where a terminal cannot tell it from Enter it is Enter.
+        (self == PanelName::Mcp).then_some('m')
     }
 
     /// The panel of this name, whatever its letters' case.
@@ -46,6 +74,9 @@ pub(crate) trait Panel {
         Action::None
     }
 
+    /// Another panel comes to the front.
+    fn close(&mut self) {}
+
     /// A key that the panels together have no use for.
     fn key(&mut self, key: KeyEvent) -> Action;
 
@@ -66,6 +97,9 @@ pub(crate) trait Panel {
 
     /// Something that a job of this panel printed.
     fn show(&mut self, text: &str);
+
+    /// A job of this panel has sent something through the panel's own channel, and goes on.
+    fn loaded(&mut self) {}
 
     /// A job of this panel is over.
     fn done(&mut self, job: &str, outcome: &Result<u8, Failure>) -> Action;
@@ -98,6 +132,8 @@ pub(crate) struct Job {
     /// What it does, for the status line and for [`Panel::done`].
     pub(crate) title: String,
     pub(crate) work: Work,
+    /// Interrupts it, where what it does can be interrupted.
+    pub(crate) cancel: Cancel,
     /// Whether the status line does not speak of it.
     pub(crate) is_background: bool,
 }
@@ -107,7 +143,7 @@ impl Job {
         title: impl Into<String>,
         work: impl FnOnce(&AppContext, &mut Output) -> Result<u8, Failure> + Send + 'static,
     ) -> Job {
-        Job { title: title.into(), work: Box::new(work), is_background: false }
+        Job { title: title.into(), work: Box::new(work), cancel: Cancel::default(), is_background: false }
     }
 
     /// The same job, of which the status line does not speak.

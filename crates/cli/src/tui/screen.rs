@@ -5,8 +5,10 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel};
 use std::time::Duration;
+
+use ollm_agent::Cancel;
 
 use super::chat::front::ChatNews;
 use super::panel::PanelName;
@@ -19,6 +21,8 @@ const LOOKING: Duration = Duration::from_millis(50);
 pub(crate) enum Message {
     /// Text that a job printed.
     Text { panel: PanelName, text: String },
+    /// A job has sent its panel something through a channel of the panel's own.
+    Loaded { panel: PanelName },
     /// A question to the person.
     Ask(Question),
     /// The answer to this question is not needed any more.
@@ -54,6 +58,38 @@ pub(crate) enum AnswerKind {
     Secret,
 }
 
+/// A question that is on the screen. Dropped, it is withdrawn.
+pub(crate) struct OpenQuestion {
+    inbox: Inbox,
+    id: u64,
+    answer: Receiver<String>,
+}
+
+/// How a question stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Open,
+    Answered(String),
+    /// The person closed it without an answer.
+    Closed,
+}
+
+impl OpenQuestion {
+    pub(crate) fn look(&self) -> Look {
+        match self.answer.try_recv() {
+            Ok(answer) => Look::Answered(answer),
+            Err(TryRecvError::Empty) => Look::Open,
+            Err(TryRecvError::Disconnected) => Look::Closed,
+        }
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.inbox.send(Message::Withdraw(self.id));
+    }
+}
+
 /// The way to the panels.
 #[derive(Clone)]
 pub(crate) struct Inbox {
@@ -76,8 +112,8 @@ impl Inbox {
     }
 
     /// The screen for what belongs to a panel.
-    pub(crate) fn screen(&self, panel: PanelName) -> Screen {
-        Screen { inbox: self.clone(), panel }
+    pub(crate) fn screen(&self, panel: PanelName, cancel: Cancel) -> Screen {
+        Screen { inbox: self.clone(), panel, cancel }
     }
 }
 
@@ -86,6 +122,7 @@ impl Inbox {
 pub(crate) struct Screen {
     inbox: Inbox,
     panel: PanelName,
+    cancel: Cancel,
 }
 
 impl fmt::Debug for Screen {
@@ -95,9 +132,19 @@ impl fmt::Debug for Screen {
 }
 
 impl Screen {
+    /// Set when the person interrupts the job.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// Shows text, which may be styled by us and holds nothing else that a terminal obeys.
     pub(crate) fn show(&self, text: &str) {
         self.inbox.send(Message::Text { panel: self.panel, text: text.to_owned() });
+    }
+
+    /// Tells the panel that something waits in its channel.
+    pub(crate) fn loaded(&self) {
+        self.inbox.send(Message::Loaded { panel: self.panel });
     }
 
     /// Tells the panel of the chat something.
@@ -107,20 +154,23 @@ impl Screen {
 
     /// Asks the person, until `over` says that the answer is not needed any more; none then, and where the person gives none.
     pub(crate) fn ask(&self, text: &str, kind: AnswerKind, over: &dyn Fn() -> bool) -> Option<String> {
-        let (reply, answer) = channel();
-        let id = self.inbox.questions.fetch_add(1, Ordering::Relaxed);
-        self.inbox.send(Message::Ask(Question { id, text: text.to_owned(), kind, reply }));
+        let question = self.open(text, kind);
         loop {
-            match answer.recv_timeout(LOOKING) {
+            match question.answer.recv_timeout(LOOKING) {
                 Ok(answer) => return Some(answer),
-                Err(RecvTimeoutError::Timeout) if over() => {
-                    self.inbox.send(Message::Withdraw(id));
-                    return None;
-                }
+                Err(RecvTimeoutError::Timeout) if over() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+    }
+
+    /// Asks the person while something else goes on.
+    pub(crate) fn open(&self, text: &str, kind: AnswerKind) -> OpenQuestion {
+        let (reply, answer) = channel();
+        let id = self.inbox.questions.fetch_add(1, Ordering::Relaxed);
+        self.inbox.send(Message::Ask(Question { id, text: text.to_owned(), kind, reply }));
+        OpenQuestion { inbox: self.inbox.clone(), id, answer }
     }
 
     /// Has something use the terminal while the panels are away from it.

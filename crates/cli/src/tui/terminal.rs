@@ -201,3 +201,41 @@ fn restoring(panels: ThreadId, inbox: Inbox, previous: Arc<PanicHook>) -> PanicH
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::mpsc::sync_channel;
+
+    use super::super::wakeup::Wakeup;
+    use super::*;
+
+    /// Runs a command on a terminal and prints what it wrote there.
+    const TERMINAL: &str = "import pty, sys; pty.spawn(sys.argv[1:])";
+
+    #[test]
+    #[ignore = "the other test starts it on a terminal"]
+    fn panics_on_a_terminal() {
+        let (_wakeup, waker) = Wakeup::new().unwrap();
+        let (sender, _messages) = sync_channel(1);
+        let mut terminal = PanelTerminal::enter(Inbox::new(sender, waker)).unwrap();
+        terminal.draw(|_| panic!("in the middle of a frame")).unwrap();
+    }
+
+    #[test]
+    fn a_panic_is_told_on_a_terminal_that_is_as_it_was() {
+        let test = "tui::terminal::tests::panics_on_a_terminal";
+        let ran = Command::new("python3")
+            .args(["-c", TERMINAL, std::env::current_exe().unwrap().to_str().unwrap()])
+            .args([test, "--exact", "--ignored", "--nocapture"])
+            .env("TERM", "xterm-256color")
+            .output()
+            .unwrap();
+        let written = String::from_utf8_lossy(&ran.stdout);
+        let (before, after) = written.split_once("in the middle of a frame").unwrap_or_else(|| panic!("{written:?}"));
+        for part in ["\x1b[<1u", "\x1b[?2004l", "\x1b[?1000l", "\x1b[?1049l", "\x1b[?25h"] {
+            assert!(before.contains(part), "{part:?} is missing before the message: {written:?}");
+        }
+        assert!(!after.contains("\x1b[?1049h"), "{written:?}");
+    }
+}

@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel, sync_channel};
 
+use ollm_app::doctor::{Area, Finding, Weight};
 use ollm_app::session::SessionOptions;
+use ollm_app::trace::Record;
 use ollm_protocol::hook::action::CommandSpec;
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Rules};
 use ratatui::Terminal;
@@ -13,17 +15,25 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Modifier, Style};
+use serde_json::{Value, json};
 
 use super::chat::ChatSetup;
 use super::chat::front::ChatNews;
 use super::chat::log::Speaker;
-use super::hooks::{LOAD, Loaded};
+use super::doctor::{DoctorItem, Findings};
+use super::extensions::{ExtensionItem, Extensions};
+use super::hooks::{HookItem, Hooks, arranged};
+use super::list_panel::{Batch, ListContent as _};
+use super::mcp::{ServerItem, Servers};
 use super::panel::PanelName;
 use super::screen::{AnswerKind, Inbox, Message, Question};
 use super::theme::Theme;
+use super::trace::TraceItem;
 use super::ui::{Effect, Ui};
 use crate::command::chat::front::ChatStatus;
+use crate::command::ext::{ExtensionOverview, SettingOverview};
 use crate::command::hook::HookState;
+use crate::command::mcp::ServerOverview;
 use crate::error::OK;
 
 const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (200, 60)];
@@ -36,7 +46,7 @@ fn ui(has_colour: bool, first: PanelName) -> Ui {
     Ui::new(Theme::new(has_colour), first, setup)
 }
 
-fn hook(name: &str, event: &str, state: HookState) -> (Arc<Hook>, HookState) {
+fn hook(name: &str, event: &str, state: HookState) -> HookItem {
     let action = ActionSpec::Command(CommandSpec {
         command: "/bin/guard".into(),
         args: vec![name.into()],
@@ -45,7 +55,7 @@ fn hook(name: &str, event: &str, state: HookState) -> (Arc<Hook>, HookState) {
     let mut spec = HookSpec::new(format!("user:hooks.json:{event}:{name}"), event, action);
     spec.name = name.to_owned();
     spec.description = Some("Keeps things as they are.".to_owned());
-    (Arc::new(Hook::new(spec, &Rules::default()).unwrap()), state)
+    HookItem { hook: Arc::new(Hook::new(spec, &Rules::default()).unwrap()), state }
 }
 
 fn state(trust: &'static str, off: Option<&str>) -> HookState {
@@ -54,19 +64,123 @@ fn state(trust: &'static str, off: Option<&str>) -> HookState {
 }
 
 /// The panel of hooks with these hooks.
-fn with_hooks(has_colour: bool, hooks: Vec<(Arc<Hook>, HookState)>) -> Ui {
+fn with_hooks(has_colour: bool, hooks: Vec<HookItem>) -> Ui {
     let mut ui = ui(has_colour, PanelName::Hooks);
-    ui.hooks().sender().send(Loaded { hooks, broken: 1 }).unwrap();
-    ui.message(Message::Done { panel: PanelName::Hooks, job: LOAD.to_owned(), outcome: Ok(OK) });
+    ui.panels().hooks.sender().send(Batch::All(arranged(hooks), ", 1 broken".to_owned())).unwrap();
+    ui.message(Message::Done { panel: PanelName::Hooks, job: Hooks::LOAD.to_owned(), outcome: Ok(OK) });
     ui
 }
 
-fn three_hooks() -> Vec<(Arc<Hook>, HookState)> {
+fn three_hooks() -> Vec<HookItem> {
     vec![
         hook("no-force-push", "before_tool", state("trusted", None)),
         hook("greeter", "session_start", state("trusted", Some("off until you switch it on"))),
         hook("guest\u{1b}[2J", "before_tool", state("untrusted", None)),
     ]
+}
+
+/// Something in which a server, a file or an event tries to have the terminal obey it.
+const HOSTILE: &str = "evil\u{1b}[2J\u{202e}txt\u{7}";
+
+/// A panel whose load brought something.
+fn loaded(ui: &mut Ui, panel: PanelName, job: &str) {
+    ui.message(Message::Done { panel, job: job.to_owned(), outcome: Ok(OK) });
+}
+
+fn with_servers(has_colour: bool) -> Ui {
+    let mut ui = ui(has_colour, PanelName::Mcp);
+    let server = |entry: Value, tools: &[[&str; 3]]| {
+        let tools = tools.iter().map(|row| row.map(str::to_owned)).collect();
+        ServerItem::new(ServerOverview { entry, tools })
+    };
+    let servers = vec![
+        server(
+            json!({
+                "name": "time", "transport": "stdio", "state": "ready", "status": "connected", "tools": 2, "error": null,
+                "source": "user", "trust": "trusted", "digest": "sha256:0123", "revision": "2025-06-18", "running": true,
+                "lastFailure": {"at": "2026-01-02T03:04:05Z", "message": "it ended with code 1"},
+                "login": {"issuer": "https://a.example", "scopes": [], "renewable": true},
+                "chats": [{"pid": 7, "session": "s1", "state": "ready"}],
+            }),
+            &[["mcp__time__now", "zone?", "Says what time it is."], ["mcp__time__x", HOSTILE, HOSTILE]],
+        ),
+        server(
+            json!({"name": HOSTILE, "state": "configured", "trust": "untrusted", "error": HOSTILE, "running": false}),
+            &[],
+        ),
+        server(json!({"name": "off", "state": "stopped", "trust": "trusted", "running": false}), &[]),
+    ];
+    ui.panels().mcp.sender().send(Batch::All(servers, String::new())).unwrap();
+    loaded(&mut ui, PanelName::Mcp, Servers::LOAD);
+    ui
+}
+
+fn with_extensions(has_colour: bool) -> Ui {
+    let mut ui = ui(has_colour, PanelName::Extensions);
+    let setting = |name: &str, value: &str, is_sensitive| SettingOverview {
+        name: name.to_owned(),
+        description: "What it is for.".to_owned(),
+        value: value.to_owned(),
+        is_sensitive,
+    };
+    let extension = |entry: Value, settings| {
+        let text = format!("name        {}\nbrings      one hook\n", entry["name"].as_str().unwrap());
+        ExtensionItem::new(ExtensionOverview { entry, text, settings })
+    };
+    let extensions = vec![
+        extension(
+            json!({"name": "git-guard", "version": "1.2.0", "enabled": true, "trust": "trusted", "error": null}),
+            vec![setting("level", "strict", false), setting("token", "", true)],
+        ),
+        extension(json!({"name": HOSTILE, "version": HOSTILE, "enabled": false, "trust": "untrusted"}), Vec::new()),
+    ];
+    ui.panels().extensions.sender().send(Batch::All(extensions, ", 1 problem".to_owned())).unwrap();
+    loaded(&mut ui, PanelName::Extensions, Extensions::LOAD);
+    ui
+}
+
+fn event(id: &str, subject: &str, flow: &str, millis: f64) -> TraceItem {
+    let hook = json!({"id": "user:a", "name": "a", "status": if flow == "block" { "blocked" } else { "ok" },
+        "flow": flow, "startMs": 0.1, "durationMs": millis});
+    let line = json!({
+        "version": 1, "traceId": id, "time": "2026-01-02T03:04:05.678Z", "event": "before_tool", "subject": subject,
+        "session": "s1", "durationMs": millis, "hooks": [hook], "skipped": [], "plan": [["user:a"]],
+        "verdict": {"flow": flow, "continue": flow != "block", "reason": "not \u{1b}[2Jtoday"},
+    });
+    TraceItem::new(Record::of_line(line.to_string().as_bytes()).unwrap())
+}
+
+fn with_events(has_colour: bool) -> Ui {
+    let mut ui = ui(has_colour, PanelName::Trace);
+    let events = vec![
+        event("0001", "shell", "none", 0.04),
+        event("0002", HOSTILE, "ask", 3.2),
+        event("0003", "write_file", "block", 8123.4),
+    ];
+    ui.panels().trace.sender().send(Batch::All(events, String::new())).unwrap();
+    ui.message(Message::Loaded { panel: PanelName::Trace });
+    ui
+}
+
+fn with_findings(has_colour: bool) -> Ui {
+    let mut ui = ui(has_colour, PanelName::Doctor);
+    let finding = |area, weight, what: &str, way_out: Option<&str>| {
+        DoctorItem::Finding(Finding::new(area, weight, what, way_out.map(str::to_owned)))
+    };
+    let rows = vec![
+        DoctorItem::Fine { area: Area::Guards, what: "all on".to_owned() },
+        finding(
+            Area::Hooks,
+            Weight::Fault,
+            "`a` does not run: it is not approved",
+            Some("`ollm hook trust a` approves it"),
+        ),
+        finding(Area::Files, Weight::Note, HOSTILE, None),
+    ];
+    ui.panels().doctor.sender().send(Batch::All(rows, ", 1 fault, 1 note".to_owned())).unwrap();
+    loaded(&mut ui, PanelName::Doctor, Findings::LOAD);
+    press(&mut ui, KeyCode::Down);
+    ui
 }
 
 fn asked(ui: &mut Ui, text: &str) -> Receiver<String> {
@@ -153,6 +267,55 @@ fn the_panel_of_hooks_as_it_is_seen() {
 }
 
 #[test]
+fn the_panels_of_servers_extensions_events_and_findings_as_they_are_seen() {
+    pictured("mcp", with_servers);
+    pictured("extensions", with_extensions);
+    pictured("trace", with_events);
+    pictured("doctor", with_findings);
+    pictured("settings", |has_colour| {
+        let mut ui = with_extensions(has_colour);
+        press(&mut ui, KeyCode::Char('s'));
+        ui
+    });
+}
+
+#[test]
+fn nothing_that_a_panel_lists_reaches_the_terminal_as_an_order() {
+    for make in [with_servers, with_extensions, with_events, with_findings] {
+        let mut ui = make(true);
+        for _ in 0..5 {
+            let buffer = drawn(&mut ui, (200, 60));
+            let shown: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
+            assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{shown}");
+            press(&mut ui, KeyCode::Up);
+        }
+    }
+}
+
+#[test]
+fn events_that_come_are_followed_at_the_end_and_nowhere_else() {
+    let mut ui = with_events(false);
+    let more = |ui: &mut Ui, item| {
+        ui.panels().trace.sender().send(Batch::More(vec![item])).unwrap();
+        ui.message(Message::Loaded { panel: PanelName::Trace });
+    };
+    more(&mut ui, event("0004", "late", "none", 1.0));
+    assert!(screen(&mut ui, (200, 60)).contains(" 0004 "), "the newest is chosen");
+    press(&mut ui, KeyCode::Up);
+    more(&mut ui, event("0005", "later", "none", 1.0));
+    let shown = screen(&mut ui, (200, 60));
+    assert!(shown.contains(" 0003 ") && !shown.contains(" 0005 ") && shown.contains("later"), "{shown}");
+    press(&mut ui, KeyCode::Char('b'));
+    let shown = screen(&mut ui, (200, 60));
+    assert!(shown.contains("refused only") && shown.contains("write_file") && !shown.contains("later"), "{shown}");
+    press(&mut ui, KeyCode::Char('b'));
+    for at in 0..5000 {
+        more(&mut ui, event(&format!("1{at:04}"), "many", "none", 1.0));
+    }
+    assert!(screen(&mut ui, (200, 60)).contains("2000 events"));
+}
+
+#[test]
 fn the_panel_of_the_chat_as_it_is_seen() {
     pictured("chat", with_talk);
 }
@@ -185,7 +348,8 @@ fn help_and_a_form_as_they_are_seen() {
 fn no_size_of_a_terminal_is_too_odd() {
     for width in (1..50).chain([200]) {
         for height in (1..20).chain([60]) {
-            for mut ui in [with_talk(true), with_hooks(true, three_hooks())] {
+            let panels = [with_servers, with_extensions, with_events, with_findings, with_talk].map(|make| make(true));
+            for mut ui in panels.into_iter().chain([with_hooks(true, three_hooks())]) {
                 drop(asked(&mut ui, "a\nlong\nquestion"));
                 drawn(&mut ui, (width, height));
                 press(&mut ui, KeyCode::Esc);
@@ -288,6 +452,27 @@ fn nothing_is_drawn_and_nothing_wakes_while_nothing_happens() {
     assert!(ui.is_moving());
     ui.message(Message::Chat(ChatNews::Working(false)));
     assert!(!ui.is_moving());
+}
+
+#[test]
+fn control_m_turns_to_the_servers_where_it_is_not_enter() {
+    let mut ui = with_talk(false);
+    ui.event(Event::Key(KeyEvent::new(KeyCode::Char('m'), KeyModifiers::CONTROL)));
+    assert!(screen(&mut ui, (80, 24)).contains("0 servers"));
+    press(&mut ui, KeyCode::F(3));
+    assert!(screen(&mut ui, (80, 24)).contains("0 servers"));
+}
+
+#[test]
+fn help_names_as_many_keys_as_there_are_panels_and_the_command_for_programs() {
+    for (at, name) in PanelName::ALL.into_iter().enumerate() {
+        let mut ui = with_talk(false);
+        press(&mut ui, KeyCode::F(u8::try_from(at + 1).unwrap()));
+        press(&mut ui, KeyCode::F(12));
+        let shown = screen(&mut ui, (200, 60));
+        assert!(shown.contains(&format!("F1 … F{}", PanelName::ALL.len())), "{shown}");
+        assert!(shown.contains("--json"), "{}: {shown}", name.title());
+    }
 }
 
 #[test]

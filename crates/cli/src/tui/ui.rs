@@ -4,28 +4,28 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use ratatui::Frame;
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::layout::{Position, Rect};
 
 use super::chat::{ChatPanel, ChatSetup};
 use super::dialog::{DialogState, QuestionDialog};
+use super::doctor::Findings;
+use super::extensions::Extensions;
 use super::help::Help;
-use super::hooks::HooksPanel;
+use super::hooks::Hooks;
 use super::list::Step;
+use super::list_panel::ListPanel;
+use super::mcp::Servers;
 use super::panel::{Action, Job, Panel, PanelName};
 use super::screen::Message;
-use super::text::fitted;
 use super::theme::Theme;
+use super::trace::Events;
 use crate::error::Failure;
-use crate::spinner::PICTURES;
 
-/// Smaller screens show nothing but their size.
-const SMALLEST: (u16, u16) = (24, 6);
+mod draw;
+
 /// How long a conversation may take to end.
 const GRACE: Duration = Duration::from_secs(5);
 /// More of a pasted text is left out.
@@ -67,16 +67,35 @@ pub(crate) struct Ui {
 }
 
 /// Every panel.
-struct Panels {
+pub(super) struct Panels {
     chat: ChatPanel,
-    hooks: HooksPanel,
+    pub(super) hooks: ListPanel<Hooks>,
+    pub(super) mcp: ListPanel<Servers>,
+    pub(super) extensions: ListPanel<Extensions>,
+    pub(super) trace: ListPanel<Events>,
+    pub(super) doctor: ListPanel<Findings>,
 }
 
 impl Panels {
+    fn new(chat: ChatSetup) -> Panels {
+        Panels {
+            chat: ChatPanel::new(chat),
+            hooks: ListPanel::new(),
+            mcp: ListPanel::new(),
+            extensions: ListPanel::new(),
+            trace: ListPanel::new(),
+            doctor: ListPanel::new(),
+        }
+    }
+
     fn get(&mut self, name: PanelName) -> &mut dyn Panel {
         match name {
             PanelName::Chat => &mut self.chat,
             PanelName::Hooks => &mut self.hooks,
+            PanelName::Mcp => &mut self.mcp,
+            PanelName::Extensions => &mut self.extensions,
+            PanelName::Trace => &mut self.trace,
+            PanelName::Doctor => &mut self.doctor,
         }
     }
 }
@@ -91,7 +110,7 @@ impl Ui {
     pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup) -> Ui {
         let mut ui = Ui {
             theme,
-            panels: Panels { chat: ChatPanel::new(chat), hooks: HooksPanel::new() },
+            panels: Panels::new(chat),
             front: first,
             questions: VecDeque::new(),
             help: None,
@@ -109,8 +128,8 @@ impl Ui {
     }
 
     #[cfg(test)]
-    pub(super) fn hooks(&self) -> &HooksPanel {
-        &self.panels.hooks
+    pub(super) fn panels(&self) -> &Panels {
+        &self.panels
     }
 
     /// What is to be done now.
@@ -172,6 +191,7 @@ impl Ui {
         match message {
             Message::Chat(news) => self.panels.chat.take(news),
             Message::Text { panel, text } => self.panels.get(panel).show(&text),
+            Message::Loaded { panel } => self.panels.get(panel).loaded(),
             Message::Ask(question) => {
                 self.questions.push_back(QuestionDialog::new(question, &self.theme));
                 if self.questions.len() == 1 {
@@ -251,8 +271,11 @@ impl Ui {
         let is_text = self.front().takes_text();
         let panel = match key.code {
             KeyCode::F(12) => return self.show_help(),
+            KeyCode::Char(letter) if control => {
+                PanelName::ALL.iter().find(|panel| panel.control_letter() == Some(letter.to_ascii_lowercase()))
+            }
             KeyCode::F(number) => PanelName::ALL.get(usize::from(number).wrapping_sub(1)),
-            KeyCode::Char(digit) if alt || (!is_text && !control) => {
+            KeyCode::Char(digit) if alt || !is_text => {
                 digit.to_digit(10).and_then(|digit| PanelName::ALL.get((digit as usize).wrapping_sub(1)))
             }
             _ => None,
@@ -271,8 +294,8 @@ impl Ui {
     }
 
     fn show_help(&mut self) -> bool {
-        let (title, keys) = (self.front.title(), self.front().keys());
-        self.help = Some(Help::new(title, &keys, &self.theme));
+        let (title, keys, json) = (self.front.title(), self.front().keys(), self.front.json_command());
+        self.help = Some(Help::new(title, &keys, json, &self.theme));
         true
     }
 
@@ -285,6 +308,9 @@ impl Ui {
     }
 
     fn turn_to(&mut self, name: PanelName) {
+        if self.front != name {
+            self.front().close();
+        }
         self.front = name;
         self.has_changed = true;
         let action = self.front().open();
@@ -351,66 +377,5 @@ impl Ui {
     /// The panel in front.
     fn front(&mut self) -> &mut dyn Panel {
         self.panels.get(self.front)
-    }
-
-    pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
-        let area = frame.area();
-        if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-            let text = format!("too small: {}×{}, {}×{} is the least", area.width, area.height, SMALLEST.0, SMALLEST.1);
-            let rows = super::text::wrapped(&[Line::from(text)], area.width);
-            return frame.render_widget(Paragraph::new(rows), area);
-        }
-        let [tabs, body, status] =
-            Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)]).areas(area);
-        self.body = body;
-        self.draw_tabs(frame, tabs);
-        let theme = self.theme;
-        self.front().draw(frame, body, &theme);
-        let line = self.status(usize::from(status.width));
-        frame.render_widget(Paragraph::new(line), status);
-        if let Some(help) = &mut self.help {
-            help.draw(frame, area);
-        }
-        if let Some(dialog) = self.questions.front_mut() {
-            dialog.draw(frame, area, &theme);
-        }
-    }
-
-    fn draw_tabs(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        self.tabs.clear();
-        let mut x = area.x;
-        for (at, name) in PanelName::ALL.into_iter().enumerate() {
-            let title = format!(" {} {} ", at + 1, name.title());
-            let width = u16::try_from(title.len()).unwrap_or(u16::MAX).min(area.right().saturating_sub(x));
-            let tab = Rect { x, width, ..area };
-            let style = if name == self.front { self.theme.chosen } else { self.theme.faint };
-            frame.render_widget(Paragraph::new(Span::styled(title, style)), tab);
-            self.tabs.push(tab);
-            x = x.saturating_add(width);
-        }
-    }
-
-    /// What runs; else what came of it; else the most useful keys.
-    fn status(&mut self, width: usize) -> Line<'static> {
-        if self.leaving.is_some() {
-            let text = "the conversation ends; Ctrl-C does not wait for it";
-            return Line::from(Span::styled(fitted(text, width), self.theme.attention));
-        }
-        if let Some(job) = self.running.last() {
-            let picture = PICTURES.get(self.spin % PICTURES.len()).copied().unwrap_or_default();
-            let text = format!("{picture} {} · {} s", job.title, job.since.elapsed().as_secs());
-            return Line::from(Span::styled(fitted(&text, width), self.theme.attention));
-        }
-        if let Some(notice) = &self.notice {
-            return Line::from(Span::styled(fitted(&ollm_store::one_line(notice), width), self.theme.bad));
-        }
-        let keys = self.front().keys();
-        let mut text: Vec<String> = keys.iter().map(|key| format!("{} {}", key.keys, key.help)).collect();
-        text.push("? help".to_owned());
-        while text.len() > 1 && text.join(" · ").chars().count() > width {
-            // The last one leads to all the others.
-            text.remove(text.len() - 2);
-        }
-        Line::from(Span::styled(fitted(&text.join(" · "), width), self.theme.faint))
     }
 }

@@ -16,10 +16,10 @@ mod setting;
 mod skills;
 mod trouble;
 
-const QUIET: &str = "printf '{\"continue\": true}'\n";
+pub(crate) const QUIET: &str = "printf '{\"continue\": true}'\n";
 
 /// Writes an extension with one shell hook `NAME` at `before_tool`.
-fn extension(lab: &Lab, whose: &str, name: &str, script: &str, more: &Value) {
+pub(crate) fn extension(lab: &Lab, whose: &str, name: &str, script: &str, more: &Value) {
     let hooks = json!({"before_tool": [{"name": name, "command": "sh", "args": ["hooks/run.sh"]}]});
     let mut manifest = json!({"name": name, "version": "1.0.0", "description": "One", "hooks": hooks});
     manifest.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -27,11 +27,11 @@ fn extension(lab: &Lab, whose: &str, name: &str, script: &str, more: &Value) {
     lab.write(&format!("{whose}/.ollm/extensions/{name}/hooks/run.sh"), script);
 }
 
-fn entries(lab: &Lab) -> Vec<Value> {
+pub(crate) fn entries(lab: &Lab) -> Vec<Value> {
     lab.run(&["ext", "list", "--json"]).answer().as_array().unwrap().clone()
 }
 
-fn entry(lab: &Lab, name: &str) -> Value {
+pub(crate) fn entry(lab: &Lab, name: &str) -> Value {
     entries(lab).into_iter().find(|entry| entry["name"] == name).unwrap()
 }
 

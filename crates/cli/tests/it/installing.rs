@@ -23,7 +23,7 @@ fn script(version: &str) -> String {
 }
 
 /// Writes the folder of the extension `guard` somewhere outside of where extensions are loaded from.
-fn package(lab: &Lab, folder: &str, version: &str, more: &Value) -> PathBuf {
+pub(crate) fn package(lab: &Lab, folder: &str, version: &str, more: &Value) -> PathBuf {
     let hooks = json!({"before_tool": [{"name": "guard", "command": "sh", "args": ["hooks/run.sh"]}]});
     let mut manifest = json!({"name": "guard", "version": version, "description": "Guards", "hooks": hooks});
     manifest.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -14,23 +14,23 @@ mod control;
 mod escape;
 mod faults;
 mod guarding;
-mod login;
+pub(crate) mod login;
 mod malformed;
-mod reviewing;
+pub(crate) mod reviewing;
 mod secrets;
 mod signals;
 mod telling;
 mod trust;
 
-const USER: &str = "home/.ollm/settings/mcp.json";
-const PROJECT: &str = "project/.ollm/settings/mcp.json";
+pub(crate) const USER: &str = "home/.ollm/settings/mcp.json";
+pub(crate) const PROJECT: &str = "project/.ollm/settings/mcp.json";
 
 /// The server of the workshop, as a declaration.
-fn server(flags: &[&str]) -> Value {
+pub(crate) fn server(flags: &[&str]) -> Value {
     json!({"command": mcp_server(), "args": flags})
 }
 
-fn declare(lab: &Lab, file: &str, servers: &Value) {
+pub(crate) fn declare(lab: &Lab, file: &str, servers: &Value) {
     lab.write(file, json!({"mcpServers": servers}).to_string());
 }
 

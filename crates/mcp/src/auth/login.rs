@@ -58,6 +58,9 @@ pub enum LoginError {
     /// The person, or the issuer, said no.
     #[error("the issuer says no: {0}")]
     Denied(String),
+    /// The person does not want to any more.
+    #[error("you gave up")]
+    GivenUp,
     /// Nobody came back.
     #[error("nobody came back within {} seconds{note}", patience.as_secs())]
     Late {
@@ -78,6 +81,17 @@ pub enum LoginError {
     /// What was granted cannot be kept.
     #[error("what was granted cannot be kept: {0}")]
     File(String),
+}
+
+/// What a person did beside the browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pasted {
+    /// Nothing yet.
+    Nothing,
+    /// They pasted the address that the browser was sent to.
+    Address(String),
+    /// They do not want to log in any more.
+    GivenUp,
 }
 
 /// A login that waits for the person. It blocks, and has a runtime of its own.
@@ -135,7 +149,7 @@ impl Login {
     pub fn finish(
         self,
         patience: Duration,
-        mut pasted: impl FnMut() -> Option<String>,
+        mut pasted: impl FnMut() -> Pasted,
         mut tell: impl FnMut(&str),
     ) -> Result<Grant, LoginError> {
         let began = Instant::now();
@@ -147,8 +161,9 @@ impl Login {
                 return Err(LoginError::Late { patience, note });
             }
             let heard = match pasted() {
-                Some(text) => Heard::of(&text),
-                None => self.runtime.block_on(self.callback.next(&self.state)),
+                Pasted::GivenUp => return Err(LoginError::GivenUp),
+                Pasted::Address(text) => Heard::of(&text),
+                Pasted::Nothing => self.runtime.block_on(self.callback.next(&self.state)),
             };
             match heard {
                 Some(Heard { state, .. }) if state != self.state || state.is_empty() => {

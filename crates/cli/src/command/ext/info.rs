@@ -1,7 +1,5 @@
 //! `ollm ext info`: everything about one extension.
 
-use std::fmt::Write;
-
 use ollm_app::extension_review::brings;
 use ollm_app::install::{installed_as, pins};
 use ollm_app::{App, AppContext};
@@ -14,6 +12,7 @@ use crate::command::config::problem_entry;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::problem;
+use crate::table;
 
 pub(super) fn run(name: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
@@ -126,7 +125,7 @@ fn setting(one: &SettingValue, context: &AppContext) -> Value {
     })
 }
 
-fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String {
+pub(super) fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String {
     let standing = match &extension.state {
         State::On if state.exposed => "unsafe".to_owned(),
         State::On => "on".to_owned(),
@@ -140,7 +139,7 @@ fn text(extension: &Extension, state: &Approved, context: &AppContext) -> String
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     rows.extend(state.problem.clone().map(|why| ("problem", why)));
     rows.extend(extension.values.iter().map(|one| ("value", value(one, context))));
-    lines(&rows)
+    table::pairs(&rows)
 }
 
 /// Where it was installed from, and what it is held to.
@@ -164,12 +163,4 @@ fn installation(extension: &Extension, context: &AppContext) -> Vec<(&'static st
 fn value(one: &SettingValue, context: &AppContext) -> String {
     let shown = one.shown().map_or_else(|| "(not set)".to_owned(), |value| value.to_string());
     format!("{} = {shown} ({})", one.spec.name, one.origin.shown(context.places.user_home.as_deref()))
-}
-
-/// Rows of a word and a text, aligned.
-pub(super) fn lines(rows: &[(&str, String)]) -> String {
-    rows.iter().fold(String::new(), |mut text, (name, value)| {
-        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
-        text
-    })
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ollm_app::{App, AppContext};
-use ollm_catalog::{Extension, Index, Problem, State, validate_extension};
+use ollm_catalog::{Extension, Index, Problem, SettingValue, State, validate_extension};
 use ollm_protocol::Layer;
 use serde_json::{Value, json};
 
@@ -51,6 +51,49 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
         output.tell(text);
     }
     Ok(OK)
+}
+
+/// An extension as `--json` prints it, everything about it for people, and what can be set.
+pub(crate) struct ExtensionOverview {
+    pub(crate) entry: Value,
+    pub(crate) text: String,
+    pub(crate) settings: Vec<SettingOverview>,
+}
+
+/// One setting.
+pub(crate) struct SettingOverview {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// As it may be shown; empty where it is not set.
+    pub(crate) value: String,
+    pub(crate) is_sensitive: bool,
+}
+
+/// All extensions, and how many problems there are with them.
+pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ExtensionOverview>, usize), Failure> {
+    let app = App::load_as_is(context)?;
+    let strays = strays(&app, context);
+    let one = |extension: &Extension| {
+        let state = approved(extension, &app);
+        ExtensionOverview {
+            entry: entry(extension, &state),
+            text: super::info::text(extension, &state, context),
+            settings: extension.values.iter().map(setting).collect(),
+        }
+    };
+    let all = app.extensions.iter().chain(strays.iter().map(|(stray, _)| stray)).map(one).collect();
+    app.engine.trust.remember();
+    Ok((all, app.problems_around_extensions(context).count()))
+}
+
+fn setting(one: &SettingValue) -> SettingOverview {
+    let value = one.shown().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    SettingOverview {
+        name: one.spec.name.clone(),
+        description: one.spec.description.clone(),
+        value: value.unwrap_or_default(),
+        is_sensitive: one.spec.sensitive,
+    }
 }
 
 /// Folders beside the extensions that have something in them, but no manifest: somebody forgot it, or lost it.

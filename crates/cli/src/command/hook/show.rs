@@ -1,6 +1,5 @@
 //! `ollm hook show`: everything about one hook, and which rule gave each value.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_app::approving::group_digest;
@@ -16,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{list, rules};
 use crate::error::Failure;
 use crate::output::{Output, shown};
+use crate::table;
 
 /// Whether a hook may run, and what its approval is bound to.
 #[derive(Debug)]
@@ -184,8 +184,5 @@ pub(crate) fn text(hook: &Hook, state: &State) -> String {
         rows.push(("group", format!("{group}, approved together{common}")));
     }
     rows.extend(state.unready.clone().map(|why| ("problem", why)));
-    rows.into_iter().fold(String::new(), |mut text, (name, value)| {
-        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
-        text
-    })
+    table::pairs(&rows)
 }

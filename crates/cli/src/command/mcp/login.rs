@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use ollm_app::servers::{DeclaredServer, Servers, tokens};
 use ollm_app::{AppContext, AppError, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
-use ollm_mcp::{Grant, Login, LoginError, Oauth, Wanted, log_out};
+use ollm_mcp::{Grant, Login, LoginError, Oauth, Pasted, Wanted, log_out};
 use ollm_protocol::{Code, units};
-use ollm_store::Redactor;
+use ollm_store::{Redactor, one_line};
 use serde_json::{Value, json};
 
 use crate::arguments::mcp::LoginArguments;
@@ -16,6 +16,7 @@ use crate::ask::{Asker, typed};
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::Output;
+use crate::tui::screen::{AnswerKind, Look, OpenQuestion};
 
 /// How long a person may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -43,8 +44,18 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let began = Instant::now();
     let login = Login::begin(&wanted, &file(context), patience).map_err(failed)?;
     show(&login, arguments, context, output);
-    let asker = output.asker().clone();
-    let pasted = || if matches!(asker, Asker::Lines(_)) && asker.is_there() { typed() } else { None };
+    let (asker, text) = (output.asker().clone(), question(&login, &arguments.name));
+    let mut dialog = opened(&text, &asker);
+    let pasted = || match dialog.as_ref().map(OpenQuestion::look) {
+        Some(Look::Closed) => Pasted::GivenUp,
+        Some(Look::Answered(address)) => {
+            let again = format!("{text}\n\nWas the address that you pasted the wrong one? Then paste another.");
+            dialog = opened(&again, &asker);
+            Pasted::Address(address)
+        }
+        None if asker.is_there() => typed().map_or(Pasted::Nothing, Pasted::Address),
+        Some(Look::Open) | None => Pasted::Nothing,
+    };
     let left = patience.saturating_sub(began.elapsed());
     let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(failed)?;
     told(known, &grant, arguments.json, output)
@@ -115,6 +126,25 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
     if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
         output.tell("if the browser cannot come back here, paste the address it was sent to; Ctrl-C gives up");
     }
+}
+
+/// In front of the panels a dialog takes the address, and can be closed.
+fn opened(text: &str, asker: &Asker) -> Option<OpenQuestion> {
+    match asker {
+        Asker::Dialog(screen) => Some(screen.open(text, AnswerKind::Text)),
+        Asker::Lines(_) => None,
+    }
+}
+
+fn question(login: &Login, server: &str) -> String {
+    let page = login.page();
+    format!(
+        "Log in to server `{}` at this page of {}:\n\n{}\n\nThis goes on by itself once you have. If the browser cannot come \
+         back here, paste the address it was sent to.",
+        one_line(server),
+        one_line(&page.host),
+        one_line(&page.url)
+    )
 }
 
 fn told(known: &DeclaredServer, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {

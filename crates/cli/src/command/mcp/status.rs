@@ -13,6 +13,7 @@ use ollm_protocol::units::iso;
 use serde_json::{Value, json};
 
 use super::list::{Row, table};
+use super::tools::rows;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::table;
@@ -25,7 +26,7 @@ pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output:
     for trouble in &troubles {
         output.tell(trouble);
     }
-    let kept = Kept { failures: last_failures(context), tokens: tokens(context) };
+    let kept = Kept::find(context);
     if as_json {
         output.pretty_json(&rows.iter().map(|row| entry(row, &chats, &kept)).collect())?;
     } else {
@@ -44,6 +45,24 @@ pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output:
     Ok(if names.is_empty() { super::code(&servers) } else { OK })
 }
 
+/// A server as `--json` prints it, and the tools that are known of it: name, arguments and description of each.
+pub(crate) struct ServerOverview {
+    pub(crate) entry: Value,
+    pub(crate) tools: Vec<[String; 3]>,
+}
+
+/// All servers, and the conversations that could not be asked about them.
+pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ServerOverview>, Vec<String>), Failure> {
+    let servers = Servers::load(context)?;
+    let Found { chats, troubles } = ask(context, ControlCommand::Status, &[]);
+    let kept = Kept::find(context);
+    let one = |known: &DeclaredServer| ServerOverview {
+        entry: entry(&Row::resting(known, &servers), &chats, &kept),
+        tools: known.cached.as_ref().map(|cached| rows(&known.offers(cached.listed()))).unwrap_or_default(),
+    };
+    Ok((servers.all.iter().map(one).collect(), troubles))
+}
+
 /// What is kept of servers that do not run.
 struct Kept {
     failures: BTreeMap<String, LastFailure>,
@@ -52,6 +71,10 @@ struct Kept {
 }
 
 impl Kept {
+    fn find(context: &AppContext) -> Kept {
+        Kept { failures: last_failures(context), tokens: tokens(context) }
+    }
+
     fn failure(&self, known: &DeclaredServer) -> Option<&LastFailure> {
         self.failures.get(&known.key.as_ref()?.to_string())
     }

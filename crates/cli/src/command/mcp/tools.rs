@@ -2,7 +2,7 @@
 
 use ollm_app::AppContext;
 use ollm_app::servers::{DeclaredServer, Servers, remarks};
-use ollm_mcp::{Offers, ServerState};
+use ollm_mcp::{Offer, Offers, ServerState};
 use ollm_store::one_line;
 use serde_json::{Map, Value, json};
 
@@ -111,14 +111,19 @@ fn entries<'a>(known: &'a DeclaredServer, offers: &'a Offers, state: &'a str) ->
 const HEAD: [&str; 3] = ["NAME", "ARGUMENTS", "DESCRIPTION"];
 
 fn table(lists: &[Listed<'_>]) -> String {
-    let body = lists.iter().flat_map(|(_, offers, _)| &offers.tools).map(|offer| {
+    let rows: Vec<[String; 3]> = lists.iter().flat_map(|(_, offers, _)| rows(offers)).collect();
+    if rows.is_empty() { "There are no tools.\n".to_owned() } else { table::table(HEAD, rows) }
+}
+
+/// Name, arguments and description of each tool, as far as a table has room.
+pub(super) fn rows(offers: &Offers) -> Vec<[String; 3]> {
+    let row = |offer: &Offer| {
         let text = one_line(&offer.tool.description);
         let gist: String = text.chars().take(GIST).collect();
         let gist = if gist.len() < text.len() { format!("{gist}…") } else { gist };
         [offer.tool.name.clone(), arguments(&offer.tool.input.0), gist]
-    });
-    let rows: Vec<[String; 3]> = body.collect();
-    if rows.is_empty() { "There are no tools.\n".to_owned() } else { table::table(HEAD, rows) }
+    };
+    offers.tools.iter().map(row).collect()
 }
 
 /// The arguments that a tool takes, those it needs first; an optional one has a question mark.

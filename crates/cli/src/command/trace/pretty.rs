@@ -6,7 +6,7 @@ use ollm_app::trace::{Record, at};
 use ollm_store::{escape_for_json, one_line};
 use serde_json::Value;
 
-pub(super) fn text(record: &Record) -> String {
+pub(crate) fn text(record: &Record) -> String {
     let mut text = format!("{}  {}\n", one_line(record.id()), one_line(record.text("time")));
     head(record, &mut text);
     section("plan", record.list("plan"), &mut text, stage);

@@ -73,7 +73,8 @@ fn unfold(folded: &mut Vec<&str>, text: &mut String) {
     let _ = writeln!(text, "{DIM}{:<14}without hooks: {}{PLAIN}", "", names.join(", "));
 }
 
-fn event(record: &Record, text: &mut String) {
+/// One event, with the hooks that ran on a time scale of its own.
+pub(crate) fn event(record: &Record, text: &mut String) {
     let time = record.text("time").get(11..23).unwrap_or_default();
     let subject = one_line(record.text("subject"));
     let name = one_line(record.text("event"));

@@ -1,20 +1,19 @@
 //! What the keys of the panel of hooks do: the commands of `ollm hook`, with what a person chose or filled in.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ollm_protocol::Hook;
 
 use super::super::form::{Field, Form};
-use super::super::list::Step;
-use super::super::panel::Action;
-use super::{HookKey, HooksPanel, Row, category};
+use super::super::list_panel::Deed;
+use super::{HookItem, HookKey, category};
+use crate::arguments::Command;
 use crate::arguments::hook::{
     AddArguments, EditArguments, HookCommand, RemoveArguments, SwitchArguments, TestArguments, TrustArguments,
 };
 
 /// What is done with a form that was filled in.
-pub(super) enum FormPurpose {
+pub(crate) enum FormPurpose {
     Add,
     /// The hook, and its values before.
     Edit(String, Vec<String>),
@@ -23,90 +22,66 @@ pub(super) enum FormPurpose {
 /// The keys of a hook that the form changes; the others are changed in the editor.
 const EDITED: [&str; 6] = ["matcher", "timeout", "onFailure", "priority", "if", "description"];
 
-impl HooksPanel {
-    pub(super) fn command(&mut self, command: HookKey) -> Action {
-        match command {
-            HookKey::Leave => Action::Leave,
-            HookKey::Toggle if self.rows.get(self.cursor.at) == Some(&Row::Exit) => Action::Leave,
-            HookKey::Add => {
-                self.form = Some((FormPurpose::Add, add_form()));
-                Action::Changed
-            }
-            HookKey::Filter => {
-                self.is_filtering = true;
-                self.set_filter(String::new())
-            }
-            HookKey::Reload => self.load(),
-            HookKey::MoreDetails => self.scroll(Step::PageDown),
-            HookKey::LessDetails => self.scroll(Step::PageUp),
-            of_hook => self.command_of_hook(of_hook),
-        }
+/// What a key does with the hook under the cursor.
+pub(super) fn deed(key: HookKey, chosen: Option<&HookItem>) -> Deed<FormPurpose> {
+    if key == HookKey::Add {
+        return Deed::Fill(FormPurpose::Add, add_form());
     }
-
-    /// The result is what a person wants to read on in, where there is one.
-    fn scroll(&mut self, step: Step) -> Action {
-        if let Some(view) = self.result_view.as_mut().or(self.details.as_mut()) {
-            view.step(step);
+    let Some(HookItem { hook, state }) = chosen else { return Deed::None };
+    let id = hook.id().to_owned();
+    let ids = vec![id.clone()];
+    match key {
+        HookKey::Add => Deed::None,
+        HookKey::Toggle => {
+            let switch = SwitchArguments { ids, limit: None };
+            if category::is_on(hook, state) {
+                run(format!("switching {id} off"), HookCommand::Disable(switch))
+            } else {
+                run(format!("switching {id} on"), HookCommand::Enable(switch))
+            }
         }
-        Action::Changed
-    }
-
-    fn command_of_hook(&mut self, command: HookKey) -> Action {
-        let Some((hook, state)) = self.chosen() else { return Action::None };
-        let (hook, id) = (Arc::clone(hook), hook.id().to_owned());
-        let ids = vec![id.clone()];
-        match command {
-            HookKey::Toggle => {
-                let switch = SwitchArguments { ids, limit: None };
-                if category::is_on(&hook, state) {
-                    self.run(format!("switching {id} off"), HookCommand::Disable(switch))
-                } else {
-                    self.run(format!("switching {id} on"), HookCommand::Enable(switch))
-                }
-            }
-            HookKey::Edit => {
-                let values = values(&hook);
-                self.form = Some((FormPurpose::Edit(id, values.clone()), edit_form(&hook, &values)));
-                Action::Changed
-            }
-            HookKey::OpenEditor => {
-                let arguments = EditArguments { id: id.clone(), set: Vec::new(), unset: Vec::new() };
-                self.run(format!("editing {id}"), HookCommand::Edit(arguments))
-            }
-            HookKey::Delete => {
-                let arguments = RemoveArguments { ids, yes: false, with_files: false };
-                self.run(format!("deleting {id}"), HookCommand::Remove(arguments))
-            }
-            HookKey::Test => self.run(format!("testing {id}"), HookCommand::Test(test_of(id))),
-            HookKey::Trust => self.run(format!("reviewing {id}"), HookCommand::Trust(trust_of(ids))),
-            HookKey::Withdraw => {
-                self.run(format!("withdrawing the approval of {id}"), HookCommand::Untrust { ids, all: false })
-            }
-            _ => Action::None,
+        HookKey::Edit => {
+            let values = values(hook);
+            Deed::Fill(FormPurpose::Edit(id, values.clone()), edit_form(hook, &values))
         }
+        HookKey::OpenEditor => {
+            let arguments = EditArguments { id: id.clone(), set: Vec::new(), unset: Vec::new() };
+            run(format!("editing {id}"), HookCommand::Edit(arguments))
+        }
+        HookKey::Delete => {
+            let arguments = RemoveArguments { ids, yes: false, with_files: false };
+            run(format!("deleting {id}"), HookCommand::Remove(arguments))
+        }
+        HookKey::Test => run(format!("testing {id}"), HookCommand::Test(test_of(id))),
+        HookKey::Trust => run(format!("reviewing {id}"), HookCommand::Trust(trust_of(ids))),
+        HookKey::Withdraw => run(format!("withdrawing the approval of {id}"), HookCommand::Untrust { ids, all: false }),
     }
+}
 
-    /// Does what a form was filled in for.
-    pub(super) fn save(&mut self, purpose: FormPurpose, filled: &[String]) -> Action {
-        match purpose {
-            FormPurpose::Add => {
-                let arguments = added(filled);
-                self.run(format!("adding {}", arguments.path.display()), HookCommand::Add(Box::new(arguments)))
+fn run(title: String, command: HookCommand) -> Deed<FormPurpose> {
+    Deed::Run(title, Command::Hook { command })
+}
+
+/// Does what a form was filled in for.
+pub(super) fn save(purpose: FormPurpose, filled: &[String]) -> Deed<FormPurpose> {
+    match purpose {
+        FormPurpose::Add => {
+            let arguments = added(filled);
+            run(format!("adding {}", arguments.path.display()), HookCommand::Add(Box::new(arguments)))
+        }
+        FormPurpose::Edit(id, before) => {
+            let changed = || EDITED.iter().zip(before.iter().zip(filled)).filter(|(_, (old, new))| old != new);
+            let set: Vec<String> = changed()
+                .filter(|(_, (_, new))| !new.is_empty())
+                .map(|(key, (_, new))| format!("{key}={new}"))
+                .collect();
+            let unset: Vec<String> =
+                changed().filter(|(_, (_, new))| new.is_empty()).map(|(key, _)| (*key).to_owned()).collect();
+            // Without a key the command would open the editor.
+            if set.is_empty() && unset.is_empty() {
+                return Deed::None;
             }
-            FormPurpose::Edit(id, before) => {
-                let changed = || EDITED.iter().zip(before.iter().zip(filled)).filter(|(_, (old, new))| old != new);
-                let set: Vec<String> = changed()
-                    .filter(|(_, (_, new))| !new.is_empty())
-                    .map(|(key, (_, new))| format!("{key}={new}"))
-                    .collect();
-                let unset: Vec<String> =
-                    changed().filter(|(_, (_, new))| new.is_empty()).map(|(key, _)| (*key).to_owned()).collect();
-                // Without a key the command would open the editor.
-                if set.is_empty() && unset.is_empty() {
-                    return Action::Changed;
-                }
-                self.run(format!("changing {id}"), HookCommand::Edit(EditArguments { id, set, unset }))
-            }
+            run(format!("changing {id}"), HookCommand::Edit(EditArguments { id, set, unset }))
         }
     }
 }

@@ -57,7 +57,7 @@ fn until_page(mut child: Child) -> Begun {
 }
 
 /// What a browser does: asks, and says where it is sent.
-pub(super) fn get(url: &str) -> (u16, Option<String>) {
+pub(crate) fn get(url: &str) -> (u16, Option<String>) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
@@ -89,7 +89,7 @@ fn assert_logged_out(lab: &Lab) {
     assert!(ran.stderr.contains("`ollm mcp login s` logs in"), "{ran:?}");
 }
 
-pub(super) fn tokens(lab: &Lab) -> String {
+pub(crate) fn tokens(lab: &Lab) -> String {
     fs::read_to_string(lab.home.join(".ollm/state/mcp-tokens.json")).unwrap_or_default()
 }
 

@@ -39,12 +39,12 @@ for line in sys.stdin:
     send({"id": asked["id"], "result": answer})
 "#;
 
-fn tool(name: &str, description: &str) -> Value {
+pub(crate) fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}})
 }
 
 /// A lab whose project has a server with the tools `a` and `b`, approved and met once.
-fn lab(more: &[&str]) -> Lab {
+pub(crate) fn lab(more: &[&str]) -> Lab {
     let lab = Lab::new();
     let server = lab.write("outside/server.py", SERVER);
     let tools = lists(&lab, "tools.json", &[tool("a", "Reads."), tool("b", "Writes.")]);
@@ -57,7 +57,7 @@ fn lab(more: &[&str]) -> Lab {
     lab
 }
 
-fn lists(lab: &Lab, file: &str, tools: &[Value]) -> String {
+pub(crate) fn lists(lab: &Lab, file: &str, tools: &[Value]) -> String {
     lab.write(&format!("outside/{file}"), json!(tools).to_string()).display().to_string()
 }
 
@@ -65,7 +65,7 @@ fn tools(lab: &Lab) -> Ran {
     lab.run(&["mcp", "tools", "s", "--refresh", "--json"])
 }
 
-fn offered(lab: &Lab) -> Vec<String> {
+pub(crate) fn offered(lab: &Lab) -> Vec<String> {
     names(&tools(lab))
 }
 

@@ -5,7 +5,8 @@ use serde_json::json;
 use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty, Size};
 
-use super::hooks::{choose, entry, lab, leave, panel};
+use super::hooks::{entry, lab, panel};
+use super::{choose, leave};
 
 /// The question whether a script of the project may run.
 fn asked(lab: &Lab) -> Pty {

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty, Size};
+use crate::lab::{Lab, eventually};
 
 fn call(tool: &str, args: &Value) -> String {
     json!({"tool_calls": [{"id": "1", "name": tool, "arguments": args}]}).to_string()
@@ -183,7 +183,8 @@ fn the_plain_chat_moves_completes_and_has_the_same_commands() {
     let mut chat = lab.pty(LARGE, &arguments);
     chat.waits_for("> ").types("go\r");
     chat.sees("tool shell · ");
-    chat.types("\x03").waits_for("interrupted").waits_for("> ");
+    // The terminal tells the tool as well, which may end before we end it.
+    chat.types("\x03").waits_for("✗ shell").waits_for("> ");
     chat.sees_no_more("tool shell · ");
     chat.types("/hoo\t").waits_for("/hooks").types("\x15/aproval\r");
     chat.waits_for("did you mean /approval?").waits_for("> ").types("/approval auto\r");
@@ -206,4 +207,36 @@ fn an_earlier_conversation_is_picked_and_recapped() {
     assert_eq!(chat.ends().code, 0);
     let nobody = lab.run(&["session", "resume"]);
     assert!(nobody.code == 64 && nobody.stderr.contains("ollm session list"), "{nobody:?}");
+}
+
+#[test]
+fn what_is_typed_into_the_plain_chat_while_it_works_is_its_next_input() {
+    let lab = lab(&[call("shell", &json!({"command": "cat gate"})), text("first answer"), text("second answer")]);
+    let gate = lab.fifo("project/gate");
+    let mut chat = lab.pty(LARGE, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    chat.waits_for("> ").types("one\r");
+    chat.sees("tool shell · ");
+    chat.types("two\rthree");
+    fs::write(&gate, "open").unwrap();
+    chat.waits_for("first answer").waits_for("second answer");
+    chat.sees("> three");
+    chat.types("\x15\x04");
+    assert_eq!(chat.ends().code, 0);
+}
+
+#[test]
+fn what_is_typed_into_the_plain_chat_before_a_question_answers_nothing() {
+    let lab = lab(&[call("shell", &json!({"command": "touch ran"})), text("the end")]);
+    let gate = lab.fifo("gate");
+    let script = "touch \"$OLLM_PROJECT_DIR/began\"\ncat \"$OLLM_PROJECT_DIR/../gate\" > /dev/null\n";
+    lab.user_hook("before_tool", "slow", script, "");
+    let mut chat = lab.pty(LARGE, &["chat", "--model", "replay:../talk.jsonl"]);
+    chat.waits_for("> ").types("go\r");
+    eventually("the hook runs", || lab.project.join("began").exists());
+    chat.types("y\ryes\r").sees("yes");
+    fs::write(&gate, "open").unwrap();
+    chat.waits_for("May it run?");
+    chat.types("n\r").waits_for("the end").waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+    assert!(!lab.project.join("ran").exists());
 }

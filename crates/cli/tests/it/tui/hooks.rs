@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::{choose, leave};
 use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty};
 use crate::lab::shell_event;
@@ -25,19 +26,6 @@ pub(super) fn lab() -> Lab {
 pub(super) fn entry(lab: &Lab, name: &str) -> Value {
     let hooks = lab.run(&["hook", "list", "--json"]).answer();
     hooks.as_array().unwrap().iter().find(|hook| hook["name"] == name).cloned().unwrap_or_default()
-}
-
-/// Puts the cursor on a hook.
-pub(super) fn choose(panel: &mut Pty, name: &str) {
-    panel.types("/").types(name).types("\r").sees(&format!("/{name} "));
-    panel.types("\x1b[F").sees(&format!("name        {name}"));
-}
-
-pub(super) fn leave(mut panel: Pty) {
-    panel.types("\x11");
-    let ran = panel.ends();
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.has_restored(), "{ran:?}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::lab::Lab;
 use crate::lab::pty::{Pty, USUAL};
 
-use super::hooks::{choose, lab, leave, panel};
+use super::hooks::{lab, panel};
+use super::{choose, leave};
 
 /// The panels after these keys, which begin with the one for help, were read.
 fn typed(lab: &Lab, keys: &str) -> Pty {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::leave;
 use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty, USUAL};
 
@@ -15,12 +16,6 @@ fn chat(lab: &Lab, answers: impl Iterator<Item = String>) -> Pty {
     let mut chat = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl"]);
     chat.sees("approval ask");
     chat
-}
-
-fn leave(mut panels: Pty) {
-    panels.types("\x11");
-    let ran = panels.ends();
-    assert!(ran.code == 0 && ran.has_restored(), "{:?}", &ran.stdout[ran.stdout.len().saturating_sub(500)..]);
 }
 
 /// A number from a line of a file below /proc.

@@ -1,7 +1,8 @@
 //! What holds for all panels: sizes, signals, the terminal on every way out.
 
+use super::leave;
 use crate::lab::Lab;
-use crate::lab::pty::{Size, USUAL};
+use crate::lab::pty::{LARGE, Size, USUAL};
 
 #[test]
 fn without_a_terminal_the_panels_say_what_else_there_is() {
@@ -49,4 +50,26 @@ fn a_stopped_program_leaves_the_terminal_and_comes_back() {
     panels.continues("\x1b[?1049h").sees("Exit");
     panels.types("\x11");
     assert_eq!(panels.ends().code, 0);
+}
+
+#[test]
+fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
+    let lab = Lab::new();
+    lab.write(
+        "talk.jsonl",
+        "{\"tool_calls\": [{\"id\": \"1\", \"name\": \"shell\", \"arguments\": {\"command\": \"sleep 1000\"}}]}\n",
+    );
+    let arguments = ["tui", "--model", "replay:../talk.jsonl", "--approval", "yolo"];
+    let mut panels = lab.pty(LARGE, &arguments);
+    panels.sees("approval yolo");
+    panels.types("go\r").sees("tool shell");
+    panels.signal(9);
+    assert_ne!(panels.ends().code, 0);
+    lab.assert_nobody_is_left();
+    let mut panels = lab.pty(LARGE, &arguments);
+    panels.sees("approval yolo");
+    panels.types("\x1b3").sees("0 servers");
+    leave(panels);
+    let ran = lab.run(&["mcp", "status", "--json"]);
+    assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
 }

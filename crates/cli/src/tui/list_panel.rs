@@ -1,0 +1,446 @@
+//! A panel with a list on the left, what there is to know about the chosen entry on the right, and below that what the last
+//! command printed.
+//!
+//! [`ListPanel`] owns what such panels share: loading, cursor, filter, forms, one command at a time, drawing. What is listed, and
+//! what the other keys do, is a [`ListContent`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use ollm_agent::Cancel;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Rect;
+
+use super::form::{Form, FormState};
+use super::list::{ListCursor, Step, TextView};
+use super::panel::{Action, Binding, Job, KeyHelp, Panel, command_of, help_of};
+use super::theme::Theme;
+use crate::ask::Asker;
+use crate::error::{Failure, OK};
+
+mod content;
+mod draw;
+
+pub(crate) use content::{Batch, Deed, Feed, ListContent, ListItem};
+pub(crate) use draw::dotted;
+
+/// More of what a command prints is not kept.
+const LONGEST_RESULT: usize = 256 << 10;
+/// A list that grows loses its oldest entries beyond this.
+const MOST_LIVE: usize = 2000;
+/// A filter needs no more characters.
+const LONGEST_FILTER: usize = 200;
+
+/// The keys of all such panels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommonKey {
+    Filter,
+    Reload,
+    MoreDetails,
+    LessDetails,
+    Leave,
+}
+
+const COMMON: &[Binding<CommonKey>] = &[
+    Binding { keys: &[KeyCode::Char('/')], shown: "/", help: "filter", command: CommonKey::Filter },
+    Binding { keys: &[KeyCode::Char('n')], shown: "N", help: "details down", command: CommonKey::MoreDetails },
+    Binding { keys: &[KeyCode::Char('p')], shown: "P", help: "details up", command: CommonKey::LessDetails },
+    Binding { keys: &[KeyCode::Char('g')], shown: "G", help: "read anew", command: CommonKey::Reload },
+    Binding { keys: &[KeyCode::Esc, KeyCode::Char('0')], shown: "0, Esc", help: "leave", command: CommonKey::Leave },
+];
+
+/// A row of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    Exit,
+    Category(&'static str),
+    /// An entry, by its place.
+    Item(usize),
+}
+
+/// Whether the entries are being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    None,
+    Running,
+    /// They are, and have changed meanwhile.
+    Outdated,
+}
+
+pub(crate) struct ListPanel<C: ListContent> {
+    content: C,
+    items: VecDeque<C::Item>,
+    rows: Vec<Row>,
+    /// What else the title says.
+    note: String,
+    cursor: ListCursor,
+    /// What entries must contain, and whether it is being typed.
+    filter: String,
+    is_filtering: bool,
+    form: Option<(C::Purpose, Form)>,
+    /// What the last command printed, and what that was.
+    result: String,
+    result_title: String,
+    result_view: Option<TextView>,
+    details: Option<TextView>,
+    /// Interrupts the command that is under way: there is one at a time.
+    running: Option<Cancel>,
+    load: Load,
+    is_loaded: bool,
+    /// Whether the panel is in front.
+    is_open: bool,
+    is_over: Arc<AtomicBool>,
+    sender: Sender<Batch<C::Item>>,
+    batches: Receiver<Batch<C::Item>>,
+    /// Where the list was drawn.
+    list_area: Rect,
+}
+
+impl<C: ListContent> ListPanel<C> {
+    pub(crate) fn new() -> ListPanel<C> {
+        let (sender, batches) = channel();
+        ListPanel {
+            content: C::default(),
+            items: VecDeque::new(),
+            rows: vec![Row::Exit],
+            note: String::new(),
+            cursor: ListCursor::default(),
+            filter: String::new(),
+            is_filtering: false,
+            form: None,
+            result: String::new(),
+            result_title: String::new(),
+            result_view: None,
+            details: None,
+            running: None,
+            load: Load::None,
+            is_loaded: false,
+            is_open: false,
+            is_over: Arc::default(),
+            sender,
+            batches,
+            list_area: Rect::default(),
+        }
+    }
+
+    /// Where a load sends what it found.
+    #[cfg(test)]
+    pub(super) fn sender(&self) -> Sender<Batch<C::Item>> {
+        self.sender.clone()
+    }
+
+    /// The entry under the cursor.
+    fn chosen(&self) -> Option<&C::Item> {
+        match self.rows.get(self.cursor.at)? {
+            Row::Item(at) => self.items.get(*at),
+            Row::Exit | Row::Category(_) => None,
+        }
+    }
+
+    fn load(&mut self) -> Action {
+        if self.load != Load::None {
+            self.load = Load::Outdated;
+            self.is_over.store(true, Ordering::Relaxed);
+            return Action::Changed;
+        }
+        self.load = Load::Running;
+        self.is_over = Arc::default();
+        let (sender, is_over) = (self.sender.clone(), Arc::clone(&self.is_over));
+        let job = Job::new(C::LOAD, move |context, output| {
+            let screen = match output.asker() {
+                Asker::Dialog(screen) => Some(screen.clone()),
+                Asker::Lines(_) => None,
+            };
+            C::load(context, &Feed { sender, screen, is_over }, output).map(|()| OK)
+        });
+        // One that goes on for ever is nothing to wait for.
+        Action::Run(if C::IS_LIVE { job.in_background() } else { job })
+    }
+
+    /// Loads anew what may have changed; nobody follows a list that is not looked at.
+    fn reload(&mut self) -> Action {
+        if C::IS_LIVE && !self.is_open { Action::Changed } else { self.load() }
+    }
+
+    fn act(&mut self, deed: Deed<C::Purpose>) -> Action {
+        match deed {
+            Deed::None => return Action::None,
+            Deed::Run(title, command) => return self.begin(Job::command(title, command)),
+            Deed::Confirm(question, title, command) => {
+                return self.begin(Job::new(title, move |context, output| {
+                    output.asker().confirm(&question, "it")?;
+                    crate::command::run(command, context, output)
+                }));
+            }
+            Deed::Say(text) => {
+                (self.result, self.result_title, self.result_view) = (text, String::new(), None);
+            }
+            Deed::Fill(purpose, form) => self.form = Some((purpose, form)),
+            Deed::Arrange => self.arrange(),
+        }
+        Action::Changed
+    }
+
+    /// Runs a command of the program; one at a time.
+    fn begin(&mut self, job: Job) -> Action {
+        if self.running.is_some() {
+            return Action::None;
+        }
+        self.running = Some(job.cancel.clone());
+        self.result.clear();
+        self.result_view = None;
+        self.result_title.clone_from(&job.title);
+        Action::Run(job)
+    }
+
+    /// Takes what a load brought.
+    fn take_loaded(&mut self) {
+        let batches: Vec<Batch<C::Item>> = self.batches.try_iter().collect();
+        if batches.is_empty() {
+            return;
+        }
+        // Whoever looks at the newest entry goes on doing so.
+        let is_at_end = C::IS_LIVE && (!self.is_loaded || self.cursor.at + 1 >= self.rows.len());
+        let chosen = self.chosen().map(|item| item.id().to_owned());
+        for batch in batches {
+            match batch {
+                Batch::All(items, note) => (self.items, self.note, self.is_loaded) = (items.into(), note, true),
+                Batch::More(items) => self.items.extend(items),
+            }
+        }
+        if C::IS_LIVE {
+            let surplus = self.items.len().saturating_sub(MOST_LIVE);
+            self.items.drain(..surplus);
+        }
+        self.arrange_at(chosen.as_deref());
+        if is_at_end {
+            self.cursor.step(Step::Last, self.rows.len());
+        }
+    }
+
+    fn arrange(&mut self) {
+        let chosen = self.chosen().map(|item| item.id().to_owned());
+        self.arrange_at(chosen.as_deref());
+    }
+
+    /// Lists the entries that the filter leaves, and keeps the cursor where it was.
+    fn arrange_at(&mut self, chosen: Option<&str>) {
+        let wanted = self.filter.to_lowercase();
+        let fits = |item: &C::Item| {
+            self.content.shows(item) && (wanted.is_empty() || item.search_text().to_lowercase().contains(&wanted))
+        };
+        let mut rows = vec![Row::Exit];
+        let mut last = "";
+        for (at, item) in self.items.iter().enumerate().filter(|(_, item)| fits(item)) {
+            let category = item.category();
+            if category != last {
+                rows.push(Row::Category(category));
+                last = category;
+            }
+            rows.push(Row::Item(at));
+        }
+        self.rows = rows;
+        let is_chosen = |row: &Row| match row {
+            Row::Item(at) => self.items.get(*at).is_some_and(|item| Some(item.id()) == chosen),
+            Row::Exit | Row::Category(_) => false,
+        };
+        let is_item = |row: &Row| matches!(row, Row::Item(_));
+        let found = self.rows.iter().position(is_chosen).or_else(|| match chosen {
+            // Its neighbour, where it is gone.
+            Some(_) => None,
+            None => self.rows.iter().position(is_item),
+        });
+        self.cursor.at = found.unwrap_or(self.cursor.at).min(self.rows.len().saturating_sub(1));
+        self.details = None;
+    }
+
+    fn step(&mut self, step: Step) -> Action {
+        let len = self.rows.len();
+        self.cursor.step(step, len);
+        // A category is no place to be.
+        if matches!(self.rows.get(self.cursor.at), Some(Row::Category(_))) {
+            let is_up = matches!(step, Step::Up | Step::PageUp | Step::First);
+            self.cursor.step(if is_up { Step::Up } else { Step::Down }, len);
+        }
+        self.details = None;
+        Action::Changed
+    }
+
+    fn common_key(&mut self, key: CommonKey) -> Action {
+        match key {
+            CommonKey::Leave => return Action::Leave,
+            CommonKey::Reload => return self.load(),
+            CommonKey::Filter => {
+                self.is_filtering = true;
+                return self.set_filter(String::new());
+            }
+            CommonKey::MoreDetails => self.scroll(Step::PageDown),
+            CommonKey::LessDetails => self.scroll(Step::PageUp),
+        }
+        Action::Changed
+    }
+
+    /// The result is what a person wants to read on in, where there is one.
+    fn scroll(&mut self, step: Step) {
+        if let Some(view) = self.result_view.as_mut().or(self.details.as_mut()) {
+            view.step(step);
+        }
+    }
+
+    fn filter_key(&mut self, key: KeyEvent) -> Action {
+        let mut filter = self.filter.clone();
+        match key.code {
+            KeyCode::Enter => self.is_filtering = false,
+            KeyCode::Esc => {
+                self.is_filtering = false;
+                filter.clear();
+            }
+            KeyCode::Backspace => drop(filter.pop()),
+            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => filter.push(char),
+            _ => return Action::None,
+        }
+        self.set_filter(filter)
+    }
+
+    /// Lists the entries that contain this.
+    fn set_filter(&mut self, mut filter: String) -> Action {
+        filter.truncate(filter.floor_char_boundary(LONGEST_FILTER));
+        self.filter = filter;
+        self.arrange();
+        Action::Changed
+    }
+
+    fn form_key(&mut self, key: KeyEvent) -> Action {
+        let Some((_, form)) = &mut self.form else { return Action::None };
+        match form.key(key) {
+            FormState::Open => Action::Changed,
+            FormState::Cancelled => {
+                self.form = None;
+                Action::Changed
+            }
+            FormState::Saved(values) => match self.form.take() {
+                Some((purpose, _)) => {
+                    let deed = self.content.save(purpose, &values);
+                    self.act(deed)
+                }
+                None => Action::None,
+            },
+        }
+    }
+}
+
+impl<C: ListContent> Panel for ListPanel<C> {
+    fn keys(&self) -> Vec<KeyHelp> {
+        [help_of(C::KEYS), help_of(COMMON)].concat()
+    }
+
+    fn open(&mut self) -> Action {
+        self.is_open = true;
+        self.load()
+    }
+
+    fn close(&mut self) {
+        self.is_open = false;
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    fn takes_text(&self) -> bool {
+        self.form.is_some() || self.is_filtering
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Action {
+        if self.form.is_some() {
+            return self.form_key(key);
+        }
+        if self.is_filtering {
+            return self.filter_key(key);
+        }
+        if let Some(step) = Step::of(key.code) {
+            return self.step(step);
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return match &self.running {
+                Some(cancel) => {
+                    cancel.interrupt();
+                    Action::Changed
+                }
+                None => Action::Leave,
+            };
+        }
+        if key.code == KeyCode::Enter && self.rows.get(self.cursor.at) == Some(&Row::Exit) {
+            return Action::Leave;
+        }
+        if let Some(own) = command_of(C::KEYS, key) {
+            let chosen = match self.rows.get(self.cursor.at) {
+                Some(Row::Item(at)) => self.items.get(*at),
+                _ => None,
+            };
+            let deed = self.content.command(own, chosen);
+            return self.act(deed);
+        }
+        command_of(COMMON, key).map_or(Action::None, |common| self.common_key(common))
+    }
+
+    fn paste(&mut self, text: &str) -> Action {
+        if let Some((_, form)) = &mut self.form {
+            form.paste(text);
+        } else if self.is_filtering {
+            let filter = self.filter.clone() + text.lines().next().unwrap_or_default();
+            return self.set_filter(filter);
+        }
+        Action::Changed
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: Rect) -> Action {
+        match event.kind {
+            MouseEventKind::ScrollUp => self.step(Step::Up),
+            MouseEventKind::ScrollDown => self.step(Step::Down),
+            MouseEventKind::Down(MouseButton::Left) if self.list_area.contains((event.column, event.row).into()) => {
+                let at = self.cursor.shown_in(usize::from(event.row - self.list_area.y));
+                if matches!(self.rows.get(at), Some(Row::Item(_) | Row::Exit)) {
+                    self.cursor.at = at;
+                    self.details = None;
+                }
+                Action::Changed
+            }
+            _ => Action::None,
+        }
+    }
+
+    fn show(&mut self, text: &str) {
+        if self.result.len() < LONGEST_RESULT {
+            self.result.push_str(text);
+            self.result_view = None;
+        }
+    }
+
+    fn loaded(&mut self) {
+        self.take_loaded();
+    }
+
+    fn done(&mut self, job: &str, outcome: &Result<u8, Failure>) -> Action {
+        if let Err(failure) = outcome {
+            job.clone_into(&mut self.result_title);
+            let text = failure.to_string();
+            // A load that fails again says nothing new.
+            if !self.result.ends_with(&text) {
+                self.show(&text);
+            }
+        }
+        self.take_loaded();
+        if job == C::LOAD {
+            let load = std::mem::replace(&mut self.load, Load::None);
+            return if load == Load::Outdated { self.reload() } else { Action::Changed };
+        }
+        // Whatever a command did, the list shows it.
+        self.running = None;
+        self.reload()
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        self.draw_panel(frame, area, theme);
+    }
+}

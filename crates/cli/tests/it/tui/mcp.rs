@@ -1,0 +1,151 @@
+//! Every key of the panel of servers, and what it leaves on the disk and in the running session.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{choose, does, leave};
+use crate::lab::Lab;
+use crate::lab::pty::{LARGE, Pty};
+use crate::mcp::{PROJECT, USER, declare, reviewing, server};
+
+/// A server of the user and one of the project.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    declare(&lab, USER, &json!({"mine": server(&["--stderr", "hello \u{1b}[2J\u{202e}there"])}));
+    declare(&lab, PROJECT, &json!({"theirs": server(&[])}));
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    lab
+}
+
+fn panel(lab: &Lab, name: &str) -> Pty {
+    let mut panel = lab.pty(LARGE, &["tui", "--panel", "mcp"]);
+    panel.sees("○ ");
+    choose(&mut panel, name);
+    panel
+}
+
+fn status(lab: &Lab, name: &str) -> Value {
+    lab.run(&["mcp", "status", name, "--json"]).answer()[0].clone()
+}
+
+#[test]
+fn s_tries_a_server_and_its_tools_and_words_are_seen() {
+    let lab = lab();
+    let mut panel = panel(&lab, "mine");
+    panel.sees("No tools are known yet");
+    panel.types("s");
+    let shown = panel.sees("mcp__mine__echo text");
+    assert!(!shown.contains("No tools are known yet"), "{shown}");
+    assert!(status(&lab, "mine")["tools"].as_u64().unwrap() > 0);
+    does(&mut panel, "t", "tools of mine", "ARGUMENTS");
+    does(&mut panel, "h", "health of mine", "no server runs in a conversation");
+    does(&mut panel, "l", "logs of mine", r"hello \u{1b}[2J\u{202e}there");
+    leave(panel);
+}
+
+#[test]
+fn x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel() {
+    let lab = lab();
+    let mut panels = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl"]);
+    panels.sees("approval ask");
+    panels.types("\x1b3").sees("mine");
+    choose(&mut panels, "mine");
+    // Servers of a conversation start beside it.
+    does(&mut panels, "r", "restarting mine", "server `mine` is ready");
+    panels.sees("● mine ready");
+    assert_eq!(status(&lab, "mine")["running"], true);
+    does(&mut panels, "x", "stopping mine", "server `mine` is stopped");
+    panels.sees("○ mine stopped");
+    assert_eq!(status(&lab, "mine")["chats"][0]["state"], "stopped");
+    does(&mut panels, "r", "restarting mine", "server `mine` is ready");
+    panels.sees("● mine ready");
+    assert_eq!(status(&lab, "mine")["chats"][0]["state"], "ready");
+    does(&mut panels, "l", "logs of mine", "hello ");
+    leave(panels);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn v_shows_and_approves_a_server_of_a_project_and_w_withdraws() {
+    let lab = lab();
+    let mut panel = panel(&lab, "theirs");
+    panel.sees("theirs !");
+    panel.types("vy\r").sees("May this server be started");
+    assert_eq!(status(&lab, "theirs")["trust"], "untrusted", "what was typed before the question answers nothing");
+    does(&mut panel, "y\r", "reviewing theirs", "is approved");
+    panel.sees_no_more("theirs !");
+    assert_eq!(status(&lab, "theirs")["trust"], "trusted");
+    panel.types("w").sees("is no longer approved");
+    panel.sees("theirs !");
+    assert_eq!(status(&lab, "theirs")["trust"], "untrusted");
+    leave(panel);
+}
+
+#[test]
+fn c_shows_what_a_server_changed_about_its_tools_and_offers_it() {
+    let lab = reviewing::lab(&[]);
+    reviewing::offered(&lab);
+    reviewing::lists(&lab, "tools.json", &[reviewing::tool("a", "Reads.\u{1b}[2J"), reviewing::tool("c", "New.")]);
+    let mut panel = panel(&lab, "s");
+    panel.types("c");
+    let shown = panel.sees("Offer 2 tools");
+    assert!(shown.contains("changed: a") && shown.contains("new: c"), "{shown}");
+    panel.types("y\r").sees("offered from now on");
+    assert_eq!(reviewing::offered(&lab), ["mcp__s__a", "mcp__s__c"]);
+    leave(panel);
+}
+
+#[test]
+fn a_adds_a_server_and_d_deletes_it_after_a_yes() {
+    let lab = lab();
+    let file = lab.root.join(USER);
+    let mut panel = panel(&lab, "mine");
+    panel.types("a").sees("Add a server");
+    does(&mut panel, "fresh\tsh -c 'exit 0'\r", "adding fresh", "was added to");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"fresh\"") && text.contains("exit 0"), "{text}");
+    choose(&mut panel, "fresh");
+    panel.types("d").sees("Remove server `fresh`");
+    does(&mut panel, "n\r", "deleting fresh", "you did not say yes");
+    assert!(fs::read_to_string(&file).unwrap().contains("\"fresh\""));
+    panel.types("d").sees("Remove server `fresh`");
+    panel.types("y\r").sees("was removed from");
+    assert!(!fs::read_to_string(&file).unwrap().contains("\"fresh\""));
+    leave(panel);
+}
+
+#[test]
+fn control_c_interrupts_a_server_that_does_not_answer() {
+    let lab = lab();
+    declare(&lab, USER, &json!({"mute": server(&["--mute"])}));
+    let mut panel = panel(&lab, "mute");
+    panel.types("s").sees("starting mute · ");
+    panel.types("\x03").sees("interrupted");
+    panel.sees_no_more("starting mute · ");
+    let left = lab.processes();
+    assert!(!left.iter().any(|line| line.contains("--mute")), "the server is ended as well: {left:?}");
+    leave(panel);
+}
+
+#[test]
+fn a_signal_ends_the_panels_in_order_after_a_server_was_tried() {
+    let lab = lab();
+    let mut panel = panel(&lab, "mine");
+    panel.types("s").sees("mcp__mine__echo text");
+    panel.signal(15);
+    let ran = panel.ends();
+    assert!(ran.code == 143 && ran.has_restored(), "{ran:?}");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn control_m_of_a_terminal_that_can_tell_it_and_f3_lead_to_the_servers() {
+    let lab = lab();
+    let mut panels = lab.pty(LARGE, &["tui", "--panel", "hooks"]);
+    panels.sees("Exit");
+    panels.types("\x1b[109;5u").sees("2 servers");
+    panels.types("2").sees("hooks");
+    panels.types("\x1bOR").sees("2 servers");
+    leave(panels);
+}
