@@ -131,7 +131,7 @@ mod tests {
             let builder = App::builder(home.path(), home.path());
             let app = hooks.iter().enumerate().fold(builder, |builder, (at, drawn)| builder.hook(hook(at, drawn)));
             let app = app.build().unwrap();
-            let event = Event::new(EventKind::BeforeTool, tool.map(|tool| ("tool_name", tool.into())));
+            let event = Event::unchecked(EventKind::BeforeTool, tool.map(|tool| ("tool_name", tool.into())));
             let forecast = Forecast::of(&event, &app);
             let outcome = app.engine.dispatch_explained(&event);
             let run = ids(outcome.reports.iter().map(|report| &report.hook));

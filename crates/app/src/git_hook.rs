@@ -224,7 +224,7 @@ pub fn event(message: &Path, context: &AppContext) -> Result<Event, AppError> {
     let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     let files = files.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let files: Vec<Value> = files.map(|name| String::from_utf8_lossy(name).into_owned().into()).collect();
-    let mut event = Event::new(EventKind::GitCommit, [("message", message.into()), ("files", files.into())]);
+    let mut event = Event::unchecked(EventKind::GitCommit, [("message", message.into()), ("files", files.into())]);
     if let Some(branch) = branch {
         event.data.insert("branch".to_owned(), text_of(&branch).into());
     }

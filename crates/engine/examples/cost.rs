@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         program: None,
     };
     ollm_trust::approve(&approvals, approval)?;
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]);
     let outcome = engine.dispatch(&event);
     // What has just been written is not remembered.
     std::thread::sleep(Duration::from_millis(2_500));

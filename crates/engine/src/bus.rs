@@ -25,8 +25,8 @@
 //! let tools = Filter::named(["before_tool", "PostToolUse"])?;
 //! let observer = engine.bus.observe(tools, 100, move |message| drop(seen.send(message.event_type().to_owned())))?;
 //!
-//! engine.dispatch(&Event::new(EventKind::SessionStart, []));
-//! engine.dispatch(&Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]));
+//! engine.dispatch(&Event::unchecked(EventKind::SessionStart, []));
+//! engine.dispatch(&Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]));
 //! assert_eq!(events.recv_timeout(Duration::from_secs(10))?, "before_tool");
 //! assert!(engine.bus.unsubscribe(observer));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

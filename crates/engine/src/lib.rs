@@ -20,7 +20,7 @@
 //! let spec = HookSpec { source: Source::Builtin, ..HookSpec::new("guard", "before_tool", ActionSpec::Builtin(guard)) };
 //! engine.registry.register(Hook::new(spec, &Rules::default())?)?;
 //!
-//! let outcome = engine.dispatch(&Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]));
+//! let outcome = engine.dispatch(&Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]));
 //! assert!(!outcome.continues());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

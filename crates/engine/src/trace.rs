@@ -8,7 +8,7 @@
 //! use ollm_protocol::{Event, EventKind};
 //!
 //! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());
-//! let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+//! let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]);
 //! let outcome = engine.dispatch(&event);
 //! let recorder = Recorder { environment: engine.environment(), binary: "1.0.0", off: None, payload: Payload::Short };
 //! let line = recorder.record(&event, &outcome);

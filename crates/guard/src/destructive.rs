@@ -32,7 +32,7 @@ use precious::{Precious, Worth};
 ///
 /// let judge = |command: &str| {
 ///     let data = [("tool_name", json!("shell")), ("args", json!({ "command": command }))];
-///     let event = Event::new(EventKind::BeforeTool, data);
+///     let event = Event::unchecked(EventKind::BeforeTool, data);
 ///     ollm_guard::destructive(&event, Path::new("/home/ada/project"), Some(Path::new("/home/ada"))).flow
 /// };
 /// assert_eq!(judge("true && \\rm -rf ~"), Flow::Block);

@@ -48,7 +48,7 @@ use watch::{Hit, Reach, Watch};
 ///     ..Shelter::default()
 /// };
 /// let data = [("tool_name", json!("write_file")), ("args", json!({ "path": "../.ollm/config.yaml" }))];
-/// assert_eq!(tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow, Flow::Block);
+/// assert_eq!(tampering(&Event::unchecked(EventKind::BeforeTool, data), &shelter).flow, Flow::Block);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Shelter {

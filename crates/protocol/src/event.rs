@@ -269,14 +269,14 @@ const SPELLINGS: &[(&str, &str)] = &[
 ];
 
 impl Event {
-    /// An event with its data.
+    /// An event with whatever data there is, for who checked it or must take what comes; [`Event::new`] checks it.
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
-    /// let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+    /// let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]);
     /// assert_eq!(event.subject(), Some("shell"));
     /// ```
-    pub fn new<'a>(kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Event {
+    pub fn unchecked<'a>(kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Event {
         Event { kind, data: data.into_iter().map(|(name, value)| (name.to_owned(), value)).collect() }
     }
 
@@ -358,7 +358,7 @@ impl Event {
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
-    /// let event = Event::new(EventKind::BeforeTool, [("args", serde_json::json!({"file_path": "a.rs"}))]);
+    /// let event = Event::unchecked(EventKind::BeforeTool, [("args", serde_json::json!({"file_path": "a.rs"}))]);
     /// assert_eq!(event.paths(), ["a.rs"]);
     /// ```
     pub fn paths(&self) -> Vec<&str> {
@@ -444,7 +444,7 @@ mod tests {
         let expected = serde_json::json!({"turn": 3, "session_id": "s", "tool_name": "shell", "args": {"a": 1}});
         assert_eq!(Value::Object(event.data), expected);
         for spelling in ["args", "toolArgs", "tool_args", "arguments"] {
-            let event = Event::new(EventKind::BeforeTool, [(spelling, serde_json::json!({"a": 1}))]);
+            let event = Event::unchecked(EventKind::BeforeTool, [(spelling, serde_json::json!({"a": 1}))]);
             let event = Event::from_loose(EventKind::BeforeTool, Value::Object(event.data));
             assert_eq!(Value::Object(event.data), serde_json::json!({"args": {"a": 1}}), "{spelling}");
         }
@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn extra_data_never_overwrites_the_events_own() {
-        let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+        let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]);
         let extra = Map::from_iter([("tool_name".to_owned(), "evil".into()), ("seen".to_owned(), true.into())]);
         let event = event.with_extra(&extra);
         assert_eq!(event.text("tool_name"), Some("shell"));

@@ -8,7 +8,7 @@ use crate::event::Event;
 ///
 /// ```
 /// use ollm_protocol::{Event, EventKind, scope};
-/// let event = Event::new(EventKind::BeforeTool, [("args", serde_json::json!({"path": "a.rs"}))]);
+/// let event = Event::unchecked(EventKind::BeforeTool, [("args", serde_json::json!({"path": "a.rs"}))]);
 /// assert_eq!(scope(&event)["tool_args"]["path"], "a.rs");
 /// ```
 pub fn scope(event: &Event) -> Value {

@@ -47,7 +47,7 @@ impl Session<'_> {
     }
 
     fn event<'a>(&self, kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Event {
-        let mut event = Event::new(kind, self.common());
+        let mut event = Event::unchecked(kind, self.common());
         event.data.extend(data.into_iter().map(|(name, value)| (name.to_owned(), value)));
         event
     }

@@ -106,7 +106,7 @@ proptest! {
         // The chain itself is the engine's; the host must hand each event out whole and keep the data to itself.
         let data: Map<String, Value> = data.into_iter().map(|(name, value)| (name, value.into())).collect();
         let mut chain = Chain { data: data.clone(), seen: Vec::new() };
-        let event = Event::new(EventKind::BeforeModel, [("model", "m".into())]);
+        let event = Event::unchecked(EventKind::BeforeModel, [("model", "m".into())]);
         let decision = chain.dispatch(&event);
         prop_assert_eq!(&decision.data, &data);
         prop_assert_eq!(chain.seen, vec![event.clone(), event.with_extra(&data)]);

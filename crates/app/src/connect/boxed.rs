@@ -76,7 +76,7 @@ mod tests {
 
     fn rewritten(tool: &str, args: Value, verdict: Verdict) -> Value {
         let data = [("tool_name", json!(tool)), ("args", args)];
-        Value::Object(into_box(&Event::new(EventKind::BeforeTool, data), verdict, Path::new("/bin/ollm")).patch)
+        Value::Object(into_box(&Event::unchecked(EventKind::BeforeTool, data), verdict, Path::new("/bin/ollm")).patch)
     }
 
     #[test]

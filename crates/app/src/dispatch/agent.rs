@@ -188,5 +188,5 @@ pub fn named(name: Option<&str>, host: &dyn Dialect) -> Request {
 
 /// An event of which nothing is known.
 pub fn nameless() -> Request {
-    Request::new(Event::new(EventKind::Custom, []))
+    Request::new(Event::unchecked(EventKind::Custom, []))
 }

@@ -95,7 +95,7 @@ fn tell(
     if !has_listener(&desk.app.borrow(), &[change.kind]) {
         return (Decision::default(), Outcome::of(change.kind, Verdict::default()));
     }
-    let mut event = Event::new(change.kind, change.clone().fields());
+    let mut event = Event::unchecked(change.kind, change.clone().fields());
     event.data.insert("cwd".to_owned(), watch.files().root().display().to_string().into());
     event.data.insert("timestamp".to_owned(), iso(SystemTime::now()).into());
     hooks.decide(&event)

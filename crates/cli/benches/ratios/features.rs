@@ -52,7 +52,7 @@ impl Lab {
 }
 
 fn shell() -> Event {
-    Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())])
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())])
 }
 
 /// A hook of the same event that does not fit, and has everything that planning can look at.

@@ -190,5 +190,5 @@ impl Lab {
 }
 
 fn event() -> Event {
-    Event::new(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", json!({"command": "ls"}))])
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", json!({"command": "ls"}))])
 }

@@ -16,7 +16,7 @@ impl Lab {
     /// Per agent: three hooks of which none fits, and one that does nothing.
     pub(crate) fn hosts(&self) -> Vec<Case> {
         let (three, one) = (self.home("three", 3, "other_tool"), self.home("fitting", 1, "*"));
-        let event = Event::new(
+        let event = Event::unchecked(
             EventKind::BeforeTool,
             [("tool_name", "shell".into()), ("args", json!({"command": "ls"})), ("cwd", json!(self.root))],
         );

@@ -34,7 +34,7 @@ pub(crate) fn planned_for(registry: &Registry, event: &Event, facts: &Facts) -> 
 /// Planning is compared with copying the matches, which any planner must do.
 pub(crate) fn planning() {
     let registry = crowd();
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]);
     let facts = Facts::default();
     let planned = planned_for(&registry, &event, &facts);
     assert_eq!(planned.stages.len(), 100);

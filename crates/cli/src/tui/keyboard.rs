@@ -269,5 +269,16 @@ mod tests {
             later(&mut keyboard);
             prop_assert_eq!(keyboard.due(), None);
         }
+
+        #[test]
+        fn no_sequence_is_too_odd(sequences in prop::collection::vec("\x1b(\\[[<?>]?[0-9;:]{0,12}|O)[ -~]", 1..8)) {
+            let (mut keyboard, mut events) = (Keyboard::default(), Vec::new());
+            for sequence in sequences {
+                keyboard.take(sequence.as_bytes(), Instant::now(), &mut events);
+            }
+            later(&mut keyboard);
+            later(&mut keyboard);
+            prop_assert_eq!(keyboard.due(), None);
+        }
     }
 }

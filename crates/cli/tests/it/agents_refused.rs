@@ -80,7 +80,7 @@ fn judged(line: &str) -> Flow {
         ..Shelter::default()
     };
     let data = [("tool_name", json!("shell")), ("args", json!({ "command": format!("ollm {line}") }))];
-    tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow
+    tampering(&Event::unchecked(EventKind::BeforeTool, data), &shelter).flow
 }
 
 #[test]

@@ -79,7 +79,7 @@ mod tests {
             ("read_files", json!({"paths": ["a", "b"]}), "", "a\nb"),
             ("todo", json!({}), "", ""),
         ] {
-            let event = Event::new(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args)]);
+            let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args)]);
             let scope = scope(&event);
             assert_eq!((scope["commands"].as_str(), scope["paths"].as_str()), (Some(commands), Some(paths)), "{tool}");
         }

@@ -25,7 +25,7 @@ fn runs_line(id: &str, line: &str) -> HookSpec {
 }
 
 fn stop() -> Event {
-    Event::new(EventKind::AfterAgent, [("response", "a \"b\" $(c); d".into())])
+    Event::unchecked(EventKind::AfterAgent, [("response", "a \"b\" $(c); d".into())])
 }
 
 fn calls(id: &str, args: &serde_json::Value) -> HookSpec {

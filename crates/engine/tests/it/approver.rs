@@ -91,7 +91,7 @@ impl Desk {
     fn dispatch(&self, session: &str) -> Outcome {
         fs::remove_file(self.world.path("log")).ok();
         let data = [("tool_name", "shell".into()), ("session_id", session.into())];
-        self.world.engine.dispatch(&Event::new(EventKind::BeforeTool, data))
+        self.world.engine.dispatch(&Event::unchecked(EventKind::BeforeTool, data))
     }
 
     /// Whether the hooks ran.
@@ -242,7 +242,7 @@ fn a_session_is_for_one_hook_though_another_looks_the_same() {
 fn without_a_session_the_answer_for_one_is_for_this_time() {
     let mut desk = Desk::new(&[Choice::Session, Choice::No]);
     desk.guest("one");
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]);
     assert_eq!(ran(&desk.world.engine.dispatch(&event)), ["one"]);
     assert_eq!(skipped(&desk.world.engine.dispatch(&event)), [("one", "untrusted")]);
 }

@@ -50,7 +50,7 @@ fn agent_hooks_at_notifications_are_async_unless_they_say_otherwise() {
     world.add(spec("agent"));
     world.add(HookSpec { detached: Some(false), ..spec("waits") });
     world.add(HookSpec { dialect: Some("ollm".to_owned()), ..spec("ollm") });
-    let outcome = world.engine.dispatch(&Event::new(EventKind::Notification, [("message", "hi".into())]));
+    let outcome = world.engine.dispatch(&Event::unchecked(EventKind::Notification, [("message", "hi".into())]));
     let waits: Vec<_> = outcome.reports.iter().map(|report| (report.hook.id(), report.detached)).collect();
     assert_eq!(waits, [("agent", true), ("waits", false), ("ollm", false)]);
 }

@@ -15,12 +15,12 @@ use crate::support::{PATIENCE, World, builtin, cases, event, eventually, prints,
 const GO_ON: &str = r#"echo '{"continue":true}'"#;
 
 fn message(kind: EventKind) -> Message {
-    Message::event(Event::new(kind, [("session_id", "s1".into())]), SystemTime::UNIX_EPOCH)
+    Message::event(Event::unchecked(kind, [("session_id", "s1".into())]), SystemTime::UNIX_EPOCH)
 }
 
 /// A message that carries a number.
 fn numbered(number: u64) -> Message {
-    Message::event(Event::new(EventKind::Notification, [("message", number.into())]), SystemTime::UNIX_EPOCH)
+    Message::event(Event::unchecked(EventKind::Notification, [("message", number.into())]), SystemTime::UNIX_EPOCH)
 }
 
 fn number(message: &Message) -> u64 {
@@ -105,7 +105,7 @@ fn told(world: &World, event: &Event) -> Vec<Value> {
 fn the_messages_about_hooks_have_the_documented_fields() {
     let mut world = World::new();
     world.add(spoken("agent", sh("guard", r#"echo '{"decision":"block","reason":"no"}'; echo hm >&2"#)));
-    let event = Event::new(
+    let event = Event::unchecked(
         EventKind::BeforeTool,
         [("session_id", "s1".into()), ("tool_name", "shell".into()), ("args", json!({"command": "ls"}))],
     );
@@ -181,7 +181,7 @@ fn filters_know_every_spelling_and_refuse_what_is_no_event() {
     assert!(filter.fits(&message(EventKind::BeforeTool)));
     assert!(!filter.fits(&message(EventKind::AfterTool)));
     let custom = |name: &str| {
-        let event = Event::new(EventKind::Custom, [("eventName", name.into())]);
+        let event = Event::unchecked(EventKind::Custom, [("eventName", name.into())]);
         Message::event(event, SystemTime::UNIX_EPOCH)
     };
     assert!(filter.fits(&custom("deploy")) && !filter.fits(&custom("other")));

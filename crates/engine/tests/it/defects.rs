@@ -48,7 +48,7 @@ fn h02_a_hook_that_ignores_term_is_killed() {
 #[test]
 fn h03_an_unread_event_is_no_error() {
     let world = World::new();
-    let huge = Event::new(EventKind::BeforeTool, [("args", json!({"content": "x".repeat(8 << 20)}))]);
+    let huge = Event::unchecked(EventKind::BeforeTool, [("args", json!({"content": "x".repeat(8 << 20)}))]);
     for script in ["echo '{\"continue\":false}'", "exec <&-; echo '{\"continue\":false}'"] {
         assert_eq!(world.run(sh("x", script), &huge).status, Status::Blocked);
     }

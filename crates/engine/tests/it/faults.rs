@@ -15,7 +15,7 @@ use crate::support::{
 /// An event that no pipe holds.
 fn huge_event() -> Event {
     let args = json!({"content": "x".repeat(8 << 20)});
-    Event::new(EventKind::BeforeTool, [("tool_name", "write_file".into()), ("args", args)])
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", "write_file".into()), ("args", args)])
 }
 
 fn all(status: Status, flow: Flow) -> Vec<(Status, Flow)> {
@@ -316,7 +316,7 @@ fn a_working_folder_that_is_gone_fails_the_hook_that_asked_for_it() {
 fn an_event_whose_folder_is_gone_takes_no_guard_down() {
     let world = World::new();
     let gone = world.path("gone");
-    let event = Event::new(EventKind::BeforeTool, [("cwd", gone.to_str().unwrap().into())]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("cwd", gone.to_str().unwrap().into())]);
     let report = world.run(sh("x", "pwd >where; echo '{\"continue\":false}'"), &event);
     assert_eq!(report.status, Status::Blocked);
     let place = fs::read_to_string(world.path("where")).unwrap();
@@ -327,7 +327,7 @@ fn an_event_whose_folder_is_gone_takes_no_guard_down() {
 fn a_hook_runs_in_the_folder_of_the_event_and_its_own_is_relative_to_that() {
     let world = World::new();
     fs::create_dir_all(world.path("project/sub")).unwrap();
-    let event = Event::new(EventKind::BeforeTool, [("cwd", world.path("project").to_str().unwrap().into())]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("cwd", world.path("project").to_str().unwrap().into())]);
     world.run(sh("x", "touch here"), &event);
     world.run(HookSpec { cwd: Some("sub".into()), ..sh("x", "touch there") }, &event);
     assert!(world.path("project/here").exists() && world.path("project/sub/there").exists());

@@ -105,7 +105,7 @@ fn b17_modified_arguments_are_folded_in_order_and_complete() {
     world.add(modify("one", &json!({"command": "ls -l", "timeout": 5})));
     world.add(modify("two", &json!({"timeout": 9, "shell": "sh"})));
     let args = json!({"command": "ls", "cwd": "/tmp"});
-    let outcome = world.engine.dispatch(&Event::new(EventKind::BeforeTool, [("args", args)]));
+    let outcome = world.engine.dispatch(&Event::unchecked(EventKind::BeforeTool, [("args", args)]));
 
     let expected = json!({"command": "ls -l", "cwd": "/tmp", "timeout": 9, "shell": "sh"});
     assert_eq!(outcome.modified_args.map(Value::from), Some(expected));
@@ -125,7 +125,7 @@ fn b18_a_later_guard_judges_the_arguments_as_they_were_rewritten() {
                 _ => Verdict::default(),
             })
         });
-        let event = Event::new(EventKind::BeforeTool, [("args", json!({"command": "true"}))]);
+        let event = Event::unchecked(EventKind::BeforeTool, [("args", json!({"command": "true"}))]);
         assert_eq!(world.engine.dispatch(&event).continues(), continues);
     }
 }
@@ -139,7 +139,7 @@ fn b18_a_rewrite_gets_nothing_past_a_built_in_guard_in_either_direction() {
             _ => Verdict::default(),
         }));
         world.add(modify("rewrite", &json!({"command": rewritten})));
-        let event = Event::new(EventKind::BeforeTool, [("args", json!({"command": written}))]);
+        let event = Event::unchecked(EventKind::BeforeTool, [("args", json!({"command": written}))]);
         let outcome = world.engine.dispatch(&event);
         assert_eq!((outcome.continues(), outcome.verdict.reasons.as_slice()), (false, &["no".to_owned()][..]));
     }
@@ -150,7 +150,7 @@ fn arguments_given_to_a_tool_that_had_none_reach_the_later_hooks() {
     let mut world = World::new();
     world.add(modify("one", &json!({"command": "ls"})));
     world.add(modify("two", &json!({})));
-    let outcome = world.engine.dispatch(&Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]));
+    let outcome = world.engine.dispatch(&Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())]));
     assert_eq!(outcome.modified_args.map(Value::from), Some(json!({"command": "ls"})));
     let seen: Value = serde_json::from_slice(&fs::read(world.path("two.in")).unwrap()).unwrap();
     assert_eq!(seen["tool_input"], json!({"command": "ls"}));
@@ -174,7 +174,7 @@ fn the_last_replacement_of_a_result_counts() {
         let spec = spoken("agent", sh(result, &prints(&answer)));
         world.add(HookSpec { events: vec!["after_tool".to_owned()], ..spec });
     }
-    let outcome = world.engine.dispatch(&Event::new(EventKind::AfterTool, [("tool_name", "shell".into())]));
+    let outcome = world.engine.dispatch(&Event::unchecked(EventKind::AfterTool, [("tool_name", "shell".into())]));
     assert_eq!(outcome.verdict.result, Some("second".into()));
 }
 
@@ -227,7 +227,8 @@ fn a_filter_of_tools_only_takes_away_and_later_hooks_see_what_is_left() {
     world.add(filter("one", json!(["read", "write", "invented"])));
     world.add(filter("two", json!([{"name": "write"}, "shell"])));
     let offered = json!(["read", {"name": "write", "description": "writes"}, "shell"]);
-    let outcome = world.engine.dispatch(&Event::new(EventKind::BeforeToolSelection, [("available_tools", offered)]));
+    let outcome =
+        world.engine.dispatch(&Event::unchecked(EventKind::BeforeToolSelection, [("available_tools", offered)]));
 
     assert_eq!(outcome.verdict.tools, Some(vec!["write".to_owned()]));
     let seen: Value = serde_json::from_slice(&fs::read(world.path("two.in")).unwrap()).unwrap();
@@ -240,7 +241,8 @@ fn tools_that_were_never_offered_are_not_kept() {
     let answer = json!({"continue": true, "data": {"available_tools": ["read", "invented"]}});
     world.add(HookSpec { events: vec!["before_tool_selection".to_owned()], ..sh("one", &prints(&answer)) });
     let offered = json!(["read", "shell"]);
-    let outcome = world.engine.dispatch(&Event::new(EventKind::BeforeToolSelection, [("available_tools", offered)]));
+    let outcome =
+        world.engine.dispatch(&Event::unchecked(EventKind::BeforeToolSelection, [("available_tools", offered)]));
     assert_eq!(outcome.verdict.tools, Some(vec!["read".to_owned()]));
 }
 

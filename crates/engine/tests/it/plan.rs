@@ -20,7 +20,7 @@ fn skips(plan: &Plan) -> Vec<(&str, &str)> {
 }
 
 fn from_subagent(kind: EventKind) -> Event {
-    Event::new(kind, [("tool_name", "shell".into()), ("agent_id", "a1".into())])
+    Event::unchecked(kind, [("tool_name", "shell".into()), ("agent_id", "a1".into())])
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn file_patterns_look_at_the_paths_of_the_event_from_the_project_root() {
     world.add(HookSpec { file_patterns: vec!["src/*.rs".to_owned()], ..logs("rust") });
     let plan = |args: serde_json::Value| {
         let plan =
-            world.engine.plan(&Event::new(EventKind::BeforeTool, [("tool_name", "edit".into()), ("args", args)]));
+            world.engine.plan(&Event::unchecked(EventKind::BeforeTool, [("tool_name", "edit".into()), ("args", args)]));
         plan.skipped.first().map(|skip| (skip.reason.name(), skip.detail.clone()))
     };
     assert_eq!(plan(json!({"path": "/project/src/a.rs"})), None);
@@ -294,7 +294,7 @@ fn c08_a_subject_full_of_expression_signs_is_a_plain_name() {
     world.add(HookSpec { matcher: Some("a*".to_owned()), ..logs("prefix") });
     let long = format!("{}!", "a".repeat(100_000));
     for subject in [name, long.as_str()] {
-        let event = Event::new(EventKind::BeforeTool, [("tool_name", subject.into())]);
+        let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", subject.into())]);
         assert_eq!(ran(&world.engine.dispatch(&event)), ["prefix"]);
     }
 }
@@ -304,7 +304,8 @@ fn c09_a_tool_nobody_knows_reaches_only_hooks_for_everything() {
     let mut world = World::new();
     world.add(HookSpec { matcher: Some("shell|edit_*".to_owned()), ..logs("known") });
     world.add(logs("all"));
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", "tool_of_2031".into()), ("new_field", json!([1]))]);
+    let event =
+        Event::unchecked(EventKind::BeforeTool, [("tool_name", "tool_of_2031".into()), ("new_field", json!([1]))]);
     assert_eq!(ran(&world.engine.dispatch(&event)), ["all"]);
 }
 

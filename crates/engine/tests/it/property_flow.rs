@@ -94,7 +94,7 @@ proptest! {
         returned in prop::collection::vec((prop::sample::select(&DIALECTS[..]), data()), 1..5),
     ) {
         let mut world = World::new();
-        let own = Event::new(EventKind::Notification, [("x_own", "mine".into())]);
+        let own = Event::unchecked(EventKind::Notification, [("x_own", "mine".into())]);
         for (index, (dialect, data)) in returned.iter().enumerate() {
             let answer = world.file(&format!("answer-{index}"), returning(dialect, data).to_string());
             let args = ["-c", r#"cat >"$1"; cat "$2""#, "sh", &format!("read-{index}"), answer.to_str().unwrap()];

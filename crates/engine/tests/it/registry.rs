@@ -133,7 +133,7 @@ proptest! {
             }
             registry.register(hook).unwrap();
         }
-        let event = Event::new(EventKind::BeforeTool, subject.map(|subject| ("tool_name", subject.into())));
+        let event = Event::unchecked(EventKind::BeforeTool, subject.map(|subject| ("tool_name", subject.into())));
         let candidates = registry.candidates(event.kind, event.subject());
         let selection = select(candidates, &event, |_| None, Surroundings::default);
         let plan = plan(event.kind, selection, &Facts::default());

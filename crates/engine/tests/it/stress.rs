@@ -69,7 +69,7 @@ fn b14_ten_thousand_refusals_at_once_arrive_each_at_its_own_event() {
                 }
                 let id = format!("event-{number}");
                 let session = [("tool_name", "shell".into()), ("session_id", id.clone().into())];
-                let outcome = engine.dispatch(&Event::new(EventKind::BeforeTool, session));
+                let outcome = engine.dispatch(&Event::unchecked(EventKind::BeforeTool, session));
                 assert_eq!(outcome.reports[0].status, Status::Blocked, "{outcome:?}");
                 assert_eq!((outcome.verdict.flow, outcome.verdict.reasons), (Flow::Block, vec![id]));
                 refusals += 1;

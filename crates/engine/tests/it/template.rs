@@ -23,7 +23,7 @@ const HOSTILE: [&str; 9] = [
 ];
 
 fn with_path(value: &str) -> Event {
-    Event::new(EventKind::BeforeTool, [("tool_name", "write".into()), ("args", json!({"path": value}))])
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", "write".into()), ("args", json!({"path": value}))])
 }
 
 fn shell(line: &str) -> HookSpec {

@@ -37,7 +37,7 @@ fn a_record_tells_what_was_planned_what_ran_and_what_came_of_it() {
     world.add(sh("c", &prints(&refuse("ollm", "not today"))));
     world.add(sh("d", GO_ON));
     world.add(HookSpec { enabled: false, ..sh("e", "") });
-    let event = Event::new(
+    let event = Event::unchecked(
         EventKind::BeforeTool,
         [("session_id", "s1".into()), ("tool_name", "shell".into()), ("args", json!({"command": "ls", "n": 3}))],
     );
@@ -94,7 +94,7 @@ fn d01_secrets_are_hidden_in_every_field() {
     world.add(HookSpec { name: secret.to_owned(), ..sh(secret, "") });
     world.add(HookSpec { env: vec![("MY_PASSWORD".to_owned(), "swordfish-1".to_owned())], ..sh("own", "") });
     world.add(HookSpec { source: Source::Workspace, ..sh("guest-hunter2-hunter2", "") });
-    let event = Event::new(
+    let event = Event::unchecked(
         EventKind::BeforeTool,
         [
             ("session_id", secret.into()),
@@ -147,7 +147,7 @@ fn a_secret_behind_a_long_text_or_across_the_cut_is_hidden_as_well() {
     world.add(sh("hook", GO_ON));
     for before in [0, 900, 1000, 1023, 4000, 4090, 100_000] {
         let text = format!("{}{secret} and on", "x".repeat(before)) + &"y".repeat(200_000);
-        let event = Event::new(EventKind::BeforeAgent, [("prompt", text.into())]);
+        let event = Event::unchecked(EventKind::BeforeAgent, [("prompt", text.into())]);
         let (line, _) = line(&world, &event);
         assert!(!line.contains("0123456789abcdef"), "{before}: {line}");
         assert!(line.contains("bytes in all]"), "{line}");
@@ -162,7 +162,7 @@ fn a_record_of_very_much_is_still_short_and_whole() {
         world.add(HookSpec { enabled: number % 3 != 0, ..builtin(&id, |_| Verdict::block("\u{7}".repeat(9000))) });
     }
     let deep = (0..200).fold(json!("x"), |value, _| json!([value]));
-    let event = Event::new(
+    let event = Event::unchecked(
         EventKind::BeforeTool,
         [
             ("tool_name", "\u{1b}".repeat(100_000).into()),
@@ -179,7 +179,7 @@ fn a_record_of_very_much_is_still_short_and_whole() {
 #[test]
 fn what_hides_or_reorders_is_escaped_in_the_record_itself() {
     let world = World::new();
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", "a\u{202e}b\u{9b}31m\u{7f}\u{e0041}".into())]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", "a\u{202e}b\u{9b}31m\u{7f}\u{e0041}".into())]);
     let (line, _) = line(&world, &event);
     assert!(line.contains(r"a\u202eb\u009b31m\u007f\udb40\udc41"), "{line}");
     assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["subject"], "a\u{202e}b\u{9b}31m\u{7f}\u{e0041}");
@@ -222,5 +222,5 @@ fn the_data_of_an_event_is_kept_whole_only_where_that_is_wanted_and_never_with_s
 }
 
 fn event_with(args: Value) -> Event {
-    Event::new(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", args)])
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", args)])
 }

@@ -210,7 +210,7 @@ impl Machine {
 
 fn in_session(session: Option<&str>) -> Event {
     let id = session.map(|id| ("session_id", id.into()));
-    Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())].into_iter().chain(id))
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", "shell".into())].into_iter().chain(id))
 }
 
 /// A hook from somewhere, and what a person did about it.

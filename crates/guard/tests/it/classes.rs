@@ -341,7 +341,7 @@ fn s09_without_a_project_the_working_folder_is_one() {
     let judge = |cwd: &str, path: &str| {
         let data = [("tool_name", "write_file".into()), ("args", json!({ "path": path })), ("cwd", cwd.into())];
         let shelter = Shelter { projects: Vec::new(), cwd: PathBuf::from("/tmp/elsewhere"), ..shelter() };
-        tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow
+        tampering(&Event::unchecked(EventKind::BeforeTool, data), &shelter).flow
     };
     for path in [".mcp.json", ".claude/hooks/x.sh", ".git/hooks/pre-commit", ".ollm/config.yaml", "opencode.json"] {
         assert_eq!(judge("/tmp/fresh", path), Flow::Block, "{path}");

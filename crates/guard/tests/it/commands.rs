@@ -262,7 +262,7 @@ fn everyday_work_passes() {
 fn a_homes_own_folder_makes_wildcards_dangerous() {
     let judge = |command: &str| {
         let data = [("tool_name", "shell".into()), ("args", json!({ "command": command })), ("cwd", HOME.into())];
-        destructive(&Event::new(EventKind::BeforeTool, data), Path::new(HOME), Some(Path::new(HOME)))
+        destructive(&Event::unchecked(EventKind::BeforeTool, data), Path::new(HOME), Some(Path::new(HOME)))
     };
     check(judge, Flow::Block, &["rm -rf *", "rm -rf .", "rm -rf ./*", "rm -rf .*", "git clean -fdx", "find . -delete"]);
     check(judge, Flow::NoOpinion, &["rm -rf x", "ls *"]);
@@ -306,7 +306,7 @@ fn every_shell_like_tool_is_looked_at() {
         call("shell", json!({})),
         call("shell", json!(null)),
         Event { kind: EventKind::AfterTool, ..call("shell", json!({ "command": script })) },
-        Event::new(EventKind::BeforeTool, []),
+        Event::unchecked(EventKind::BeforeTool, []),
     ];
     for event in others {
         let verdict = destructive(&event, Path::new(PROJECT), Some(Path::new(HOME)));

@@ -101,7 +101,7 @@ fn c07_hidden_characters_are_flagged_and_never_shown_raw() {
 fn c10_an_event_folder_counts_before_the_callers_and_must_be_absolute() {
     let judge = |cwd: &str, command: &str| {
         let data = [("tool_name", "shell".into()), ("args", json!({ "command": command })), ("cwd", cwd.into())];
-        let event = ollm_protocol::Event::new(EventKind::BeforeTool, data);
+        let event = ollm_protocol::Event::unchecked(EventKind::BeforeTool, data);
         destructive(&event, Path::new(PROJECT), Some(Path::new(HOME))).flow
     };
     assert_eq!(judge("/home/ada", "rm -rf *"), Flow::Block);

@@ -99,7 +99,7 @@ impl Home {
             ("args", json!({ "command": command })),
             ("cwd", self.project().to_str().unwrap().into()),
         ];
-        let event = Event::new(EventKind::BeforeTool, data);
+        let event = Event::unchecked(EventKind::BeforeTool, data);
         let first = destructive(&event, &self.project(), Some(&self.path())).flow;
         first.max(tampering(&event, &self.shelter()).flow)
     }

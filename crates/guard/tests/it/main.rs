@@ -25,7 +25,7 @@ const PROJECT: &str = "/home/ada/work/project";
 
 /// A call of a tool.
 fn call(tool: &str, args: Value) -> Event {
-    Event::new(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args), ("cwd", PROJECT.into())])
+    Event::unchecked(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args), ("cwd", PROJECT.into())])
 }
 
 /// A call of the shell tool.

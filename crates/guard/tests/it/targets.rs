@@ -215,7 +215,7 @@ fn c04_links_lead_to_the_same_file() {
     };
     let judge = |tool: &str, args| {
         let cwd = project.to_str().unwrap().into();
-        let event = ollm_protocol::Event::new(
+        let event = ollm_protocol::Event::unchecked(
             EventKind::BeforeTool,
             [("tool_name", tool.into()), ("args", args), ("cwd", cwd)],
         );
@@ -271,7 +271,7 @@ fn c04_a_home_behind_a_link_is_still_the_home() {
         let command = command.replace("ROOT", root.to_str().unwrap());
         let cwd = project.to_str().unwrap().into();
         let data = [("tool_name", "shell".into()), ("args", json!({ "command": command })), ("cwd", cwd)];
-        destructive(&ollm_protocol::Event::new(EventKind::BeforeTool, data), &project, Some(&home))
+        destructive(&ollm_protocol::Event::unchecked(EventKind::BeforeTool, data), &project, Some(&home))
     };
     check(
         judge,

@@ -35,11 +35,11 @@ impl Event {
     ///
     /// ```
     /// use ollm_protocol::{Event, EventKind};
-    /// let wrong = Event::try_new(EventKind::BeforeTool, [("tool", "shell".into())]).unwrap_err();
+    /// let wrong = Event::new(EventKind::BeforeTool, [("tool", "shell".into())]).unwrap_err();
     /// assert_eq!(wrong.to_string(), "a before_tool event needs the field `tool_name`; it has `tool` instead");
     /// ```
-    pub fn try_new<'a>(kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Result<Event, EventError> {
-        let event = Event::new(kind, data);
+    pub fn new<'a>(kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Result<Event, EventError> {
+        let event = Event::unchecked(kind, data);
         for (field, shape) in kind.fields() {
             let fits = event.data.get(field).is_none_or(|value| value.is_null() || shape.admits(value));
             if !fits {
@@ -63,17 +63,17 @@ impl Event {
     /// assert_eq!(Event::before_tool("shell", [("command", "ls".into())]).subject(), Some("shell"));
     /// ```
     pub fn before_tool<'a>(tool: &str, args: impl IntoIterator<Item = (&'a str, Value)>) -> Event {
-        Event::new(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", object(args))])
+        Event::unchecked(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", object(args))])
     }
 
     /// A tool was called, with this result.
     pub fn after_tool<'a>(tool: &str, args: impl IntoIterator<Item = (&'a str, Value)>, result: Value) -> Event {
-        Event::new(EventKind::AfterTool, [("tool_name", tool.into()), ("args", object(args)), ("result", result)])
+        Event::unchecked(EventKind::AfterTool, [("tool_name", tool.into()), ("args", object(args)), ("result", result)])
     }
 
     /// An event of one's own.
     pub fn custom(name: &str, data: Value) -> Event {
-        Event::new(EventKind::Custom, [("eventName", name.into()), ("data", data)])
+        Event::unchecked(EventKind::Custom, [("eventName", name.into()), ("data", data)])
     }
 }
 
@@ -114,14 +114,14 @@ mod tests {
         for row in crate::event::EVENTS {
             let sample = Event::sample(row.kind);
             let fields = sample.data.iter().map(|(name, value)| (name.as_str(), value.clone()));
-            assert_eq!(Event::try_new(row.kind, fields), Ok(sample.clone()), "{}", row.name);
+            assert_eq!(Event::new(row.kind, fields), Ok(sample.clone()), "{}", row.name);
         }
     }
 
     #[test]
     fn a_field_of_another_type_is_named() {
-        let wrong = Event::try_new(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", json!([1]))]);
+        let wrong = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", json!([1]))]);
         assert_eq!(wrong.unwrap_err().to_string(), "the field `args` of a before_tool event must be an object");
-        assert!(Event::try_new(EventKind::Custom, []).is_err());
+        assert!(Event::new(EventKind::Custom, []).is_err());
     }
 }

@@ -13,7 +13,7 @@ use crate::{HOOK, cases, said_at};
 fn a_question_blocks_or_is_put_and_never_lets_the_tool_run() {
     for agent in AGENTS {
         for event in agent.events.iter().filter(|event| event.kind == EventKind::BeforeTool) {
-            let mut request = Request::new(Event::new(EventKind::BeforeTool, []));
+            let mut request = Request::new(Event::unchecked(EventKind::BeforeTool, []));
             event.name.clone_into(&mut request.spelling.event);
             let reply = agent.write_verdict(&request, &Verdict::ask("is this meant?"));
             let flow =
@@ -44,7 +44,7 @@ fn exit_2_with_a_reason_refuses_in_every_agents_dialect() {
 #[test]
 fn what_an_agent_cannot_name_is_refused_in_the_way_it_declares() {
     for agent in AGENTS {
-        let request = Request::new(Event::new(EventKind::Custom, []));
+        let request = Request::new(Event::unchecked(EventKind::Custom, []));
         let reply = agent.write_verdict(&request, &Verdict::block("not today"));
         let answer = said_at(*agent, EventKind::Custom, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
         assert_eq!(answer.verdict.flow, Flow::Block, "{}", agent.name);
@@ -178,9 +178,9 @@ proptest! {
     ) {
         let event = match kind {
             EventKind::BeforeTool | EventKind::AfterTool => {
-                Event::new(kind, [("tool_name", "shell".into()), ("args", json!({"command": "ls -R ."})), ("session_id", "s".into())])
+                Event::unchecked(kind, [("tool_name", "shell".into()), ("args", json!({"command": "ls -R ."})), ("session_id", "s".into())])
             }
-            _ => Event::new(kind, [("session_id", "s".into())]),
+            _ => Event::unchecked(kind, [("session_id", "s".into())]),
         };
         let asked = host.read_event(&host.write_event(&event, &HOOK)).unwrap();
         prop_assert_eq!(asked.event.kind, kind);
@@ -241,7 +241,7 @@ fn an_event_that_is_only_told_says_so_where_the_agent_shows_something() {
     for agent in AGENTS {
         for event in agent.events.iter().filter(|event| !event.can.block.is_possible() && !event.can.ask.is_possible())
         {
-            let mut request = Request::new(Event::new(event.kind, [("eventName", event.name.into())]));
+            let mut request = Request::new(Event::unchecked(event.kind, [("eventName", event.name.into())]));
             event.name.clone_into(&mut request.spelling.event);
             let reply = agent.write_verdict(&request, &Verdict::block("not today"));
             let said = String::from_utf8(reply.stdout).unwrap();
@@ -287,7 +287,7 @@ fn what_an_agent_is_not_told_is_what_its_table_lacks() {
         for event in agent.events {
             let args = json!({"command": "ls"});
             let data = [("tool_name", json!("shell")), ("args", args)];
-            let mut request = Request::new(Event::new(event.kind, data));
+            let mut request = Request::new(Event::unchecked(event.kind, data));
             event.name.clone_into(&mut request.spelling.event);
             let silent = agent.write_verdict(&request, &Verdict::default());
             assert_eq!(agent.unheard(&request, &Verdict::default()), None);
@@ -311,7 +311,7 @@ fn what_an_agent_is_not_told_is_what_its_table_lacks() {
 fn an_end_that_an_agent_cannot_be_told_is_a_refusal_and_known_as_such() {
     for agent in AGENTS {
         for event in agent.events {
-            let mut request = Request::new(Event::new(event.kind, []));
+            let mut request = Request::new(Event::unchecked(event.kind, []));
             event.name.clone_into(&mut request.spelling.event);
             let halt = Verdict { flow: Flow::Halt, ..Verdict::block("words") };
             let lost = agent.unheard(&request, &halt);
@@ -325,7 +325,7 @@ fn what_ends_a_turn_refuses_as_well_where_the_event_would_happen_all_the_same() 
     let ends = |agent: &str, event: &str| {
         let agent = AGENTS.iter().find(|known| known.name == agent).unwrap();
         let kind = agent.events.iter().find(|known| known.name == event).unwrap().kind;
-        let mut request = Request::new(Event::new(kind, []));
+        let mut request = Request::new(Event::unchecked(kind, []));
         event.clone_into(&mut request.spelling.event);
         let reply = agent.write_verdict(&request, &Verdict { flow: Flow::Halt, ..Verdict::block("enough") });
         (reply.exit, String::from_utf8(reply.stdout).unwrap())

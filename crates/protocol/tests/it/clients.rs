@@ -163,7 +163,7 @@ fn asked(agent: &AgentDialect, name: &str) -> Request {
         "opencode" => "bash",
         _ => "Bash",
     };
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args)]);
+    let event = Event::unchecked(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args)]);
     let mut request = agent.read_event(&agent.write_event(&event, &HOOK)).unwrap();
     name.clone_into(&mut request.spelling.event);
     request

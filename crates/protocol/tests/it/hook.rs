@@ -191,7 +191,7 @@ fn a_builtin_is_called_with_the_event() {
     let builtin = Builtin::new(|event| Verdict::block(event.kind.name()));
     let hook = hook(HookSpec::new("b", "before_tool", ActionSpec::Builtin(builtin)));
     let ollm_protocol::Action::Builtin(builtin) = hook.action else { panic!("not a builtin") };
-    let event = ollm_protocol::Event::new(EventKind::BeforeTool, []);
+    let event = ollm_protocol::Event::unchecked(EventKind::BeforeTool, []);
     assert_eq!(builtin.call(&event), Verdict::block("before_tool"));
 }
 

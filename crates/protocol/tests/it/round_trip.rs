@@ -64,7 +64,7 @@ proptest! {
 }
 
 fn answer(dialect: &dyn Dialect, kind: EventKind, verdict: &Verdict) -> Verdict {
-    let request = Request { id: 1.into(), ..Request::new(Event::new(kind, [])) };
+    let request = Request { id: 1.into(), ..Request::new(Event::unchecked(kind, [])) };
     let reply = dialect.write_verdict(&request, verdict);
     let answer = said_at(dialect, kind, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
     assert_eq!(answer.failure, None, "{}", String::from_utf8_lossy(&reply.stdout));

@@ -9,7 +9,7 @@ use crate::cases;
 
 #[test]
 fn a_tool_event_has_its_short_names() {
-    let event = Event::new(
+    let event = Event::unchecked(
         EventKind::AfterTool,
         [
             ("tool_name", json!("write_file")),
@@ -45,12 +45,12 @@ fn the_session_has_its_id_wherever_the_host_put_it() {
 
 #[test]
 fn a_file_event_has_its_file() {
-    let event = Event::new(EventKind::FileEdited, [("path", json!("src/a.rs")), ("diff", json!("+x"))]);
+    let event = Event::unchecked(EventKind::FileEdited, [("path", json!("src/a.rs")), ("diff", json!("+x"))]);
     assert_eq!(scope(&event)["file"], json!({"path": "src/a.rs", "changes": "+x"}));
     let event =
-        Event::new(EventKind::FileEdited, [("path", json!("a")), ("file", json!({"path": "b", "content": "c"}))]);
+        Event::unchecked(EventKind::FileEdited, [("path", json!("a")), ("file", json!({"path": "b", "content": "c"}))]);
     assert_eq!(scope(&event)["file"], json!({"path": "b", "content": "c"}));
-    assert_eq!(scope(&Event::new(EventKind::BeforeTool, [("path", json!("a"))])).get("file"), None);
+    assert_eq!(scope(&Event::unchecked(EventKind::BeforeTool, [("path", json!("a"))])).get("file"), None);
 }
 
 proptest! {

@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &m
     let name = hook.spec.name.as_str();
     let fields = [("eventName", name.into()), ("data", data), ("source", "user".into())];
     refuse_too_deep(context)?;
-    let event = sent_by_hook(Event::new(EventKind::UserTriggered, fields), context);
+    let event = sent_by_hook(Event::unchecked(EventKind::UserTriggered, fields), context);
     let outcome = through(app, &event, Manner::default(), context, output);
     if arguments.json {
         output.json(&to_json(&outcome))?;

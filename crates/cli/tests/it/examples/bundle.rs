@@ -139,8 +139,7 @@ fn the_approvals_of_another_program_are_kept_and_approve_nothing() {
 fn the_configuration_loads_without_a_word_and_says_what_applies_anyway() {
     let lab = Example::new("configuration", json!({})).file("home/.ollm/config.yaml", CONFIG).lab();
     let valid = lab.run(&["config", "validate"]);
-    let fine =
-        "ollm: nothing is wrong with the configuration (~/.ollm/config.yaml); `ollm hook validate` looks at hooks\n";
+    let fine = "ollm: nothing is wrong with the configuration (~/.ollm/config.yaml); `ollm hook validate` checks hook files, `ollm doctor` everything\n";
     assert_eq!((valid.code, valid.stderr.as_str()), (0, fine), "{valid:?}");
     for (key, value) in [
         ("hooks.enabled", "true\n"),

@@ -216,7 +216,7 @@ fn what_is_typed_into_the_plain_chat_while_it_works_is_its_next_input() {
     let mut chat = lab.pty(LARGE, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
     chat.waits_for("> ").types("one\r");
     chat.sees("tool shell · ");
-    chat.types("two\rthree");
+    chat.types("two\rthree").sees("three");
     fs::write(&gate, "open").unwrap();
     chat.waits_for("first answer").waits_for("second answer");
     chat.sees("> three");

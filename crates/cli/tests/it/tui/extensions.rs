@@ -53,7 +53,7 @@ fn s_sets_what_was_changed_and_asks_for_a_secret_where_it_is_not_seen() {
     let mut panel = panel(&lab);
     panel.types("s").sees("Settings of kept");
     panel.types("strict\t\x1b[C").sees("‹ ask me ›");
-    panel.types("\rtyped too early\r").sees("Not shown while you type");
+    panel.types("\rtyped too early\r").sees("Not shown; Enter answers");
     panel.types("hush-hush-hush").sees("••••••••••••••");
     does(&mut panel, "\r", "settings of kept", "`token` of `kept` is set");
     let shown = panel.sees("level = \"strict\"");

@@ -34,7 +34,7 @@ impl AgentDialect {
 fn file_event(call: &Event, kind: EventKind, path: &str) -> Event {
     let kept = COMMON.iter().map(|(name, _)| *name).chain(["call_id"]);
     let kept = kept.filter_map(|name| Some((name, call.data.get(name)?.clone())));
-    Event::new(kind, kept.chain([("path", path.into())]))
+    Event::unchecked(kind, kept.chain([("path", path.into())]))
 }
 
 /// The files that a call changed for certain, as its tool declares it.
