@@ -1,5 +1,5 @@
 //! The least that a program with a full screen does: takes the terminal, draws one frame, and shows each letter that is typed;
-//! Esc ends it. The floor of what the panels are measured by.
+//! Backspace takes it away, Esc ends it. The floor of what the panels are measured by.
 
 use std::io::{self, Stdout};
 
@@ -22,6 +22,7 @@ fn main() -> io::Result<()> {
         draw(&mut terminal, &text)?;
         match event::read()? {
             Event::Key(key) if key.code == KeyCode::Esc => break,
+            Event::Key(key) if key.code == KeyCode::Backspace => drop(text.pop()),
             Event::Key(key) => text.extend(key.code.as_char()),
             _ => {}
         }
