@@ -80,7 +80,7 @@ fn i_installs_u_updates_and_d_uninstalls_each_after_a_yes() {
     // First what it brings is accepted, then it is approved.
     panel.types("y\r").sees("Let the extension `guard` run");
     does(&mut panel, "y\r", "installing ", "┌ installing ");
-    panel.types("/\x1b").sees("● guard ");
+    panel.types("/\r").sees("● guard ");
     assert_eq!(
         (&entry(&lab, "guard")["version"], &entry(&lab, "guard")["trust"]),
         (&json!("1.0.0"), &json!("trusted"))
