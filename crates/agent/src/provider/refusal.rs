@@ -33,11 +33,21 @@ const NO_TOOLS: &[&str] = &[
     "tools is not supported",
     "tool use is not supported",
     "tools param requires",
+    // Chat templates that know prompts and answers only, when a call or a result comes.
+    "roles must alternate",
+    "only user, system and assistant roles",
+    "only user and assistant roles",
     "tool choice requires",
     "no endpoints found that support tool use",
 ];
 /// How servers say that a template knows no system message.
-const NO_SYSTEM: &[&str] = &["system role not supported", "system role is not supported", "does not support system"];
+const NO_SYSTEM: &[&str] = &[
+    "system role not supported",
+    "system role is not supported",
+    "does not support system",
+    // Templates that count a system message as the first prompt; said again once there are no tools.
+    "roles must alternate",
+];
 /// How servers say that a conversation is too long.
 const TOO_LONG: &[&str] = &[
     "context size",
@@ -289,10 +299,14 @@ mod tests {
         for text in [
             "x:1b does not support tools",
             "tools param requires --jinja flag",
+            "Conversation roles must alternate user/assistant/user/assistant/...",
+            "Only user, system and assistant roles are supported!",
             "\"auto\" tool choice requires --enable-auto-tool-choice",
         ] {
             assert!(refusal(400, &json!({"error": text})).is_without_tools(), "{text}");
         }
-        assert!(refusal(500, &json!({"error": "System role not supported"})).is_without_system());
+        for text in ["System role not supported", "Conversation roles must alternate user/assistant/..."] {
+            assert!(refusal(500, &json!({"error": text})).is_without_system(), "{text}");
+        }
     }
 }
