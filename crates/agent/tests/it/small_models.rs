@@ -130,10 +130,14 @@ fn a_server_that_loads_its_model_is_waited_for_and_what_cannot_succeed_is_not_tr
     }));
     assert_eq!(waiting.start().say("hi", None)[0].end, TurnEnd::Done);
     assert_eq!(waiting.shown("status").len(), 1, "it is told once");
-    let server = chat_server(vec![llama_template("Conversation roles must alternate"), says("never")]);
+    let server = chat_server(vec![llama_template("Unexpected message role."), says("never")]);
     let turns = world(openai(&server)).start().say("hi", None);
-    assert!(matches!(&turns[0].end, TurnEnd::Failed { message, .. } if message.contains("must alternate")));
+    assert!(matches!(&turns[0].end, TurnEnd::Failed { message, .. } if message.contains("Unexpected message role")));
     assert_eq!(chats(&server).len(), 1);
+    // One that takes the same conversation without a system message is asked once more.
+    let server = chat_server(vec![llama_template("Conversation roles must alternate"), says("ok")]);
+    assert_eq!(world(openai(&server)).start().say("hi", None)[0].end, TurnEnd::Done);
+    assert_eq!(chats(&server).len(), 2);
 }
 
 #[test]
