@@ -13,7 +13,7 @@ use crate::cancel::Cancel;
 pub type Clock = fn() -> SystemTime;
 
 /// Where events go. It blocks until everybody concerned has had a say.
-pub trait Events {
+pub trait Events: Send {
     /// Passes one event on and brings back what was decided.
     fn dispatch(&mut self, event: &Event) -> Decision;
 }

@@ -30,6 +30,7 @@ mod git;
 pub mod git_hook;
 mod guards;
 pub mod install;
+mod live_app;
 mod migrate;
 pub mod model;
 mod nested;
@@ -58,6 +59,7 @@ pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::AppError;
 pub use forecast::{Forecast, Step};
+pub use live_app::LiveApp;
 pub use migrate::{MigrateError, migrate, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
@@ -67,14 +69,17 @@ pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
 
 #[cfg(test)]
 mod tests {
+    use ollm_agent::Session;
+
     use super::session::{PromptPorts, SessionOptions, SessionSetup};
-    use super::{App, AppBuilder, AppContext, Shared};
+    use super::{App, AppBuilder, AppContext, LiveApp, Shared};
 
     /// It does not compile otherwise.
     #[test]
-    fn an_app_and_what_a_prompt_needs_can_be_moved_into_a_thread() {
+    fn an_app_and_a_session_can_be_moved_into_a_thread() {
         fn is_send<T: Send>() {}
-        is_send::<(App, AppBuilder, AppContext)>();
+        is_send::<(App, AppBuilder, AppContext, LiveApp)>();
         is_send::<(PromptPorts<'static>, SessionOptions, SessionSetup, Shared<Vec<String>>)>();
+        is_send::<Session<'static>>();
     }
 }

@@ -4,7 +4,6 @@
 //! on every file system, and nothing is half taken in. While nobody says anything a thread looks now and then, so that the
 //! servers of what was switched off do not run on.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +14,7 @@ use ollm_catalog::{FileStamps, Severity};
 
 use crate::app::App;
 use crate::app_context::AppContext;
+use crate::live_app::LiveApp;
 use crate::servers::{McpTools, reviewed_tools};
 use crate::session;
 
@@ -61,24 +61,24 @@ impl ReloadWatcher {
         let (end, ended) = channel();
         let idle = Arc::clone(&shared);
         // Without the thread, servers are ended with the next line only.
-        let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
+        let thread = thread::Builder::new().name("reload-watcher".to_owned()).spawn(move || idle.watch(&ended)).ok();
         let (seen, lapsed) = (shared.look(&app.directories, &app.files_in_place()), news::lapsed(app));
         ReloadWatcher { seen, lapsed, passed: None, shared, end: Some(end), thread }
     }
 
     /// Takes in what has changed, and holds it still until [`ReloadWatcher::rest`]; what became different, in one line.
-    pub fn begin(&mut self, app: &RefCell<App>) -> Option<String> {
+    pub fn begin(&mut self, app: &LiveApp) -> Option<String> {
         let now = self.look(app);
         let changed = std::mem::replace(&mut self.seen, now) != now;
         self.take_in(app, changed)
     }
 
     /// Reads everything anew, whether or not a change was noticed.
-    pub fn reload(&mut self, app: &RefCell<App>) -> Option<String> {
+    pub fn reload(&mut self, app: &LiveApp) -> Option<String> {
         self.seen = self.look(app);
         // Whoever asks is told everything.
         self.lapsed.clear();
-        app.borrow_mut().forget_kept();
+        app.write().forget_kept();
         self.take_in(app, true)
     }
 
@@ -92,14 +92,14 @@ impl ReloadWatcher {
         self.shared.state().busy = false;
     }
 
-    fn take_in(&mut self, app: &RefCell<App>, changed: bool) -> Option<String> {
+    fn take_in(&mut self, app: &LiveApp, changed: bool) -> Option<String> {
         let mut news = Vec::new();
         let mut state = self.shared.state();
         state.busy = true;
         if changed {
             news.append(&mut self.shared.reload(app));
-            let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.borrow()));
-            news.extend(news::lapses(&known, &self.lapsed, &app.borrow()));
+            let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.read()));
+            news.extend(news::lapses(&known, &self.lapsed, &app.read()));
         }
         news.append(&mut state.untold);
         drop(state);
@@ -107,8 +107,8 @@ impl ReloadWatcher {
         (!news.is_empty()).then(|| news.join("; "))
     }
 
-    fn look(&self, app: &RefCell<App>) -> FileStamps {
-        let app = app.borrow();
+    fn look(&self, app: &LiveApp) -> FileStamps {
+        let app = app.read();
         self.shared.look(&app.directories, &app.files_in_place())
     }
 
@@ -171,19 +171,19 @@ impl Shared {
     }
 
     /// Reads everything anew, as a whole or not at all; what became different.
-    fn reload(&self, app: &RefCell<App>) -> Vec<String> {
+    fn reload(&self, app: &LiveApp) -> Vec<String> {
         let context = self.world_now();
-        let fresh = match session::load_again(&context, &app.borrow()) {
+        let fresh = match session::load_again(&context, &app.read()) {
             Ok(fresh) => fresh,
             Err(failure) => return vec![unchanged(&failure.message)],
         };
-        if let Some(why) = wrong_configuration(&context, &app.borrow(), &fresh) {
+        if let Some(why) = wrong_configuration(&context, &app.read(), &fresh) {
             return vec![unchanged(&why)];
         }
         let mut news = self.enter(&context);
-        news.extend(news::between(&app.borrow(), &fresh));
-        app.borrow_mut().renew(fresh);
-        app.borrow().hold_kept();
+        news.extend(news::between(&app.read(), &fresh));
+        app.write().renew(fresh);
+        app.read().hold_kept();
         news.extend(self.mcp_tools.iter().flat_map(|mcp_tools| mcp_tools.reload()));
         news
     }

@@ -199,16 +199,16 @@ impl SessionSetup {
     /// Begins the session.
     pub fn start<'a, 'o: 'a>(
         self,
-        desk: HookContext<'a, 'o>,
+        hook_context: HookContext<'a, 'o>,
         approve: Box<dyn Approve + 'a>,
         show: Box<dyn Show + 'a>,
         hear: EventListener<'a>,
     ) -> Result<Session<'a>, StartError> {
-        let sources = sources(&desk.app.borrow(), &mut *desk.notices.lock());
+        let sources = sources(&hook_context.app.read(), &mut *hook_context.notices.lock());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
-                events: Box::new(Hooks::new(desk, self.cancel.clone(), hear)),
+                events: Box::new(Hooks::new(hook_context, self.cancel.clone(), hear)),
                 approve,
                 show,
                 sources,

@@ -1,10 +1,8 @@
 //! Events come in the promised order, whatever model, hooks, tools and people do.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_agent::{Answer, Approval, Cancel, Consent, Decision, Model, ModelError, Order, Piece, Question, ToolSource};
@@ -72,7 +70,7 @@ struct Script {
     cancel: (usize, Cancel),
     /// Whether the last answer wants tools called.
     more: Arc<AtomicBool>,
-    trace: Rc<RefCell<Vec<Token>>>,
+    trace: Arc<Mutex<Vec<Token>>>,
 }
 
 impl Script {
@@ -85,7 +83,7 @@ impl Script {
         let decision = decision(byte, self.at);
         let call =
             event.text("call_id").map(|id| (event.text("tool_name").unwrap_or_default().to_owned(), id.to_owned()));
-        self.trace.borrow_mut().push(Token {
+        self.trace.lock().unwrap().push(Token {
             kind: event.kind,
             flow: decision.flow,
             more: event.kind == EventKind::AfterModel && self.more.load(Ordering::Relaxed),
@@ -251,7 +249,7 @@ proptest! {
         context in prop_oneof![Just(200u64), Just(100_000)],
         dropped in any::<bool>(),
     ) {
-        let trace = Rc::new(RefCell::new(Vec::new()));
+        let trace = Arc::new(Mutex::new(Vec::new()));
         let mut world = World::new(&[]).approval(approval).consents(&[consent; 400]).limits(|limits| {
             limits.context = Some(context);
             limits.model_calls = 6;
@@ -263,7 +261,7 @@ proptest! {
             Some(Box::new(Moody { moods: moods.into(), cancel: world.cancel.clone(), more: Arc::clone(&more) }));
         world.sources.push(Arc::new(Fickle(world.cancel.clone())));
         let cancel = (cancel_at, world.cancel.clone());
-        let mut script = Script { bytes, at: 0, cancel, more, trace: Rc::clone(&trace) };
+        let mut script = Script { bytes, at: 0, cancel, more, trace: Arc::clone(&trace) };
         let person = world.cancel.clone();
         world = world.hooks(move |event| script.decide(event));
         if let Ok(mut session) = world.try_start() {
@@ -277,7 +275,7 @@ proptest! {
             }
             if dropped { drop(session) } else { session.end() }
         }
-        let trace = trace.borrow();
+        let trace = trace.lock().unwrap();
         prop_assert_eq!(accept(&trace, Rules { approval, consent }), Ok(()));
         // Each error is told of, by exactly one notification.
         let told = world.data(EventKind::Notification).iter().filter(|data| data["event_type"] == "error").count();

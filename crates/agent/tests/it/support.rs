@@ -18,7 +18,7 @@ pub(crate) fn cases() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) }
 }
 
-type Decide = Box<dyn FnMut(&Event) -> Decision>;
+type Decide = Box<dyn FnMut(&Event) -> Decision + Send>;
 
 /// What a session is made of, and what was seen of it.
 pub(crate) struct World {
@@ -127,7 +127,7 @@ impl World {
     }
 
     /// With hooks that decide like this.
-    pub(crate) fn hooks(mut self, decide: impl FnMut(&Event) -> Decision + 'static) -> World {
+    pub(crate) fn hooks(mut self, decide: impl FnMut(&Event) -> Decision + Send + 'static) -> World {
         self.decide = Some(Box::new(decide));
         self
     }

@@ -1,6 +1,5 @@
 //! The engine as the agent sees it: every event is dispatched, and leaves its record.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use ollm_engine::{Outcome, Reason, Report};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::cut;
 
-use crate::app::App;
+use crate::live_app::LiveApp;
 use crate::port::{Notices, Shared};
 use crate::trace;
 use crate::watch::FileNote;
@@ -26,7 +25,7 @@ pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + Send +
 
 /// The engine as the agent sees it.
 pub(crate) struct Hooks<'a, 'o> {
-    desk: HookContext<'a, 'o>,
+    hook_context: HookContext<'a, 'o>,
     /// Hooks that did not run and that the person knows about.
     told: BTreeSet<String>,
     /// Whether the person knows that nothing is traced.
@@ -41,14 +40,14 @@ pub(crate) struct Hooks<'a, 'o> {
 #[derive(Clone, Copy)]
 pub struct HookContext<'a, 'o> {
     /// Read anew between turns, never within one.
-    pub app: &'a RefCell<App>,
+    pub app: &'a LiveApp,
     /// Who is told.
     pub notices: &'a Shared<dyn Notices + 'o>,
 }
 
 impl Events for Hooks<'_, '_> {
     fn dispatch(&mut self, event: &Event) -> Decision {
-        let note = FileNote::begin(event, self.desk.app.borrow().context());
+        let note = FileNote::begin(event, self.hook_context.app.read().context());
         let (decision, _) = self.decide(event);
         drop(note);
         decision
@@ -56,8 +55,8 @@ impl Events for Hooks<'_, '_> {
 }
 
 impl<'a, 'o> Hooks<'a, 'o> {
-    pub(crate) fn new(desk: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
-        Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+    pub(crate) fn new(hook_context: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
+        Hooks { hook_context, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
     }
 
     /// Passes an event on; what was decided, and how.
@@ -74,7 +73,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
     /// An interruption ends the hooks of the event under way. Those of the events that still follow, on the way out, have
     /// a little time in all, and a second interruption takes it from them.
     fn pass(&mut self, event: &Event) -> Outcome {
-        let app = self.desk.app.borrow();
+        let app = self.hook_context.app.read();
         let cancel = &self.cancel;
         if !cancel.is_set() {
             self.leaving = None;
@@ -95,9 +94,9 @@ impl<'a, 'o> Hooks<'a, 'o> {
 
     /// Writes down what came of an event. That it cannot be written is told once and changes nothing.
     fn trace(&mut self, event: &Event, outcome: &Outcome) {
-        let HookContext { app, notices } = self.desk;
+        let HookContext { app, notices } = self.hook_context;
         let mut notices = notices.lock();
-        if let Err(why) = trace::record(&app.borrow(), event, outcome, &mut *notices)
+        if let Err(why) = trace::record(&app.read(), event, outcome, &mut *notices)
             && !std::mem::replace(&mut self.untraced, true)
         {
             notices.tell(&why);

@@ -1,7 +1,5 @@
 //! One prompt from beginning to end: the session starts, servers are waited for, the model works, everything is closed.
 
-use std::cell::RefCell;
-
 use ollm_agent::{Approve, Cancel, NobodyAsked, Show, StartError, Turn, Unseen};
 
 use super::{EventListener, HookContext, SessionOptions, SessionSetup};
@@ -9,6 +7,7 @@ use crate::app::App;
 use crate::command_box::BoxStatus;
 use crate::control::Control;
 use crate::error::AppError;
+use crate::live_app::LiveApp;
 use crate::port::{Notices, Shared};
 
 /// What a program hands in for a prompt: who decides, who sees, who listens, and what interrupts.
@@ -64,7 +63,7 @@ pub fn run_prompt(
         notices.lock().tell(note);
     }
     let (session, model, shell_box) = (host.id().to_owned(), host.model().to_owned(), host.shell_box.clone());
-    let app = RefCell::new(app);
+    let app = LiveApp::new(app);
     let turns = work(host, &app, (prompt, context), ports, notices);
     app.into_inner().close(&mut *notices.lock());
     Ok(PromptOutcome { session, model, shell_box, turns })
@@ -72,17 +71,17 @@ pub fn run_prompt(
 
 fn work(
     host: SessionSetup,
-    app: &RefCell<App>,
+    app: &LiveApp,
     (prompt, context): (&str, Option<&str>),
     ports: PromptPorts<'_>,
     notices: &Shared<dyn Notices + '_>,
 ) -> Result<Vec<Turn>, StartError> {
     let id = host.id().to_owned();
     let mut session = host.start(HookContext { app, notices }, ports.approve, ports.show, ports.hear)?;
-    let servers = app.borrow().mcp_tools.clone();
+    let servers = app.read().mcp_tools.clone();
     // Unlike a chat it gets no servers later.
     let reachable = servers.as_ref().filter(|servers| !servers.statuses().is_empty());
-    let _control = Control::open(reachable, &id, app.borrow().context()).map_err(|why| notices.lock().tell(&why));
+    let _control = Control::open(reachable, &id, app.read().context()).map_err(|why| notices.lock().tell(&why));
     if let Some(servers) = &servers {
         servers.settle(&ports.cancel, &mut |text| notices.lock().tell(text));
     }

@@ -1,6 +1,5 @@
 //! Watching on its own: every change goes through the hooks until somebody ends it.
 
-use std::cell::RefCell;
 use std::time::{Duration, SystemTime};
 
 use ollm_agent::{Cancel, Decision};
@@ -11,6 +10,7 @@ use ollm_protocol::{Event, EventKind, FileChange, Source, Verdict};
 use super::{HookRun, ProjectWatch, WatchRole};
 use crate::app::App;
 use crate::error::AppError;
+use crate::live_app::LiveApp;
 use crate::port::{Notices, Shared};
 use crate::reload::ReloadWatcher;
 use crate::session::{HookContext, Hooks};
@@ -40,11 +40,11 @@ pub fn watch_project(
     let context = app.context().clone();
     let mut watch = ProjectWatch::open(&app, WatchRole::Watch)?;
     while watch.read_ahead(PAUSE) && !cancel.is_set() {}
-    let app = RefCell::new(app);
-    let mut reload = ReloadWatcher::new(&app.borrow(), &context);
-    let desk = HookContext { app: &app, notices };
-    let mut hooks = Hooks::new(desk, cancel.clone(), Box::new(|_, _, _| {}));
-    let ended = serve(&mut watch, &mut reload, &mut hooks, desk, listener, cancel);
+    let app = LiveApp::new(app);
+    let mut reload = ReloadWatcher::new(&app.read(), &context);
+    let hook_context = HookContext { app: &app, notices };
+    let mut hooks = Hooks::new(hook_context, cancel.clone(), Box::new(|_, _, _| {}));
+    let ended = serve(&mut watch, &mut reload, &mut hooks, hook_context, listener, cancel);
     drop(hooks);
     app.into_inner().close(&mut *notices.lock());
     ended
@@ -54,14 +54,14 @@ fn serve(
     watch: &mut ProjectWatch,
     reload: &mut ReloadWatcher,
     hooks: &mut Hooks<'_, '_>,
-    desk: HookContext<'_, '_>,
+    hook_context: HookContext<'_, '_>,
     listener: &mut dyn WatchListener,
     cancel: &Cancel,
 ) -> Result<(), AppError> {
     let mut was_teller = None;
     while !cancel.is_set() {
         let has_changes = watch.look()?;
-        watch.take_notices().iter().for_each(|notice| desk.notices.lock().tell(notice));
+        watch.take_notices().iter().for_each(|notice| hook_context.notices.lock().tell(notice));
         if was_teller.replace(watch.is_teller()) != Some(watch.is_teller()) {
             listener.standing(watch);
         }
@@ -69,12 +69,12 @@ fn serve(
             watch.wait(PAUSE);
             continue;
         };
-        if let Some(news) = reload.begin(desk.app) {
-            desk.notices.lock().tell(&news);
+        if let Some(news) = reload.begin(hook_context.app) {
+            hook_context.notices.lock().tell(&news);
         }
         let mut next = Some(first);
         while let Some(change) = next.filter(|_| !cancel.is_set()) {
-            let (from, (decision, outcome)) = (SystemTime::now(), tell(&change, watch, hooks, desk));
+            let (from, (decision, outcome)) = (SystemTime::now(), tell(&change, watch, hooks, hook_context));
             watch.told(&change, &HookRun::of(&outcome), from);
             listener.changed(&change, &decision, &outcome);
             watch.look()?;
@@ -90,9 +90,9 @@ fn tell(
     change: &FileChange,
     watch: &ProjectWatch,
     hooks: &mut Hooks<'_, '_>,
-    desk: HookContext<'_, '_>,
+    hook_context: HookContext<'_, '_>,
 ) -> (Decision, Outcome) {
-    if !has_listener(&desk.app.borrow(), &[change.kind]) {
+    if !has_listener(&hook_context.app.read(), &[change.kind]) {
         return (Decision::default(), Outcome::of(change.kind, Verdict::default()));
     }
     let mut event = Event::unchecked(change.kind, change.clone().fields());

@@ -1,12 +1,10 @@
 //! `ollm chat`: a conversation with a model. Where lines come from and how it is shown is the business of a [`ChatFront`]: the
 //! plain terminal's here, the panel's in `tui/chat`.
 
-use std::cell::RefCell;
-
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, Resume, SessionKind, SessionOptions, SessionSetup};
-use ollm_app::{App, AppContext, ReloadWatcher, Shared, tell_undeclared};
+use ollm_app::{AppContext, LiveApp, ReloadWatcher, Shared, tell_undeclared};
 
 use crate::approver::HookApprover;
 use crate::arguments::agent::AgentArguments;
@@ -60,7 +58,7 @@ pub(crate) fn converse(
             output.tell(note);
         }
         front.prepare();
-        let app = RefCell::new(app);
+        let app = LiveApp::new(app);
         let ended = talk(host, &app, &mut options, front, output);
         app.into_inner().close(output);
         match ended? {
@@ -75,21 +73,21 @@ pub(crate) fn converse(
 
 fn talk(
     host: SessionSetup,
-    app: &RefCell<App>,
+    app: &LiveApp,
     options: &mut SessionOptions,
     front: &mut dyn ChatFront,
     output: &mut Output,
 ) -> Result<ChatEnd, Failure> {
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
-    let context = app.borrow().context().clone();
+    let context = app.read().context().clone();
     // What changes while the session begins counts as well.
-    let watcher = ReloadWatcher::new(&app.borrow(), &context);
+    let watcher = ReloadWatcher::new(&app.read(), &context);
     let (model, state) = (host.model(), host.shell_box.name());
     output.tell(&format!("{model}; the box is {state}; /help lists the commands, Ctrl-D leaves"));
     let approve = Box::new(CallApprover::new(output.asker().clone(), &cancel));
     let shared = Shared::new(output);
     let show = front.show(&shared, &cancel);
-    front.listen(&app.borrow().engine.bus);
+    front.listen(&app.read().engine.bus);
     let hooks_context = HookContext { app, notices: &shared };
     let files = ChatFiles::new(&cancel);
     let session = match host.start(hooks_context, approve, show, files.listener()) {
@@ -98,8 +96,7 @@ fn talk(
         Err(StartError::Interrupted) => return Ok(ChatEnd::Code(INTERRUPTED)),
         Err(error) => return Err(Failure::new(Code::Environment, error.to_string())),
     };
-    let _control =
-        Control::open(app.borrow().mcp_tools.as_ref(), &id, &context).map_err(|why| shared.lock().tell(&why));
+    let _control = Control::open(app.read().mcp_tools.as_ref(), &id, &context).map_err(|why| shared.lock().tell(&why));
     front.begin()?;
     if options.resume.is_some() {
         front.recap(session.messages(), &shared);
@@ -165,7 +162,7 @@ impl Chat<'_, '_> {
     /// Takes in what has changed since the last turn, and tells hooks of files.
     fn catch_up(&mut self, front: &mut dyn ChatFront) {
         if self.reload() {
-            front.listen(&self.hooks_context.app.borrow().engine.bus);
+            front.listen(&self.hooks_context.app.read().engine.bus);
         }
         if self.files.has_changes(self.hooks_context.app, self.output) {
             self.files.tell(&mut self.session);

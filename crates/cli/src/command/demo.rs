@@ -3,12 +3,11 @@
 //! Everything else is real: files are written, loaded, approved and run as a user's would be, the server is a process
 //! that speaks MCP, the agent is that of `ollm run`.
 
-use std::cell::RefCell;
 use std::time::Instant;
 
 use ollm_agent::{Approval, Cancel, Session, Turn, TurnEnd};
 use ollm_app::session::{self, HookContext, SessionKind, SessionOptions, SessionSetup};
-use ollm_app::{App, AppContext};
+use ollm_app::{App, AppContext, LiveApp};
 use ollm_protocol::Code;
 use serde_json::json;
 
@@ -37,23 +36,24 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     // The story has a hook that nobody approved, and nobody is to be asked about it.
     let app = session::load(&context, SessionKind::Prompt, None)?;
     let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
-    let app = RefCell::new(app);
+    let app = LiveApp::new(app);
     let shown = show(host, &app, &stop, &Story::new(output, as_json));
     app.into_inner().close(output);
     shown
 }
 
-fn show(host: SessionSetup, app: &RefCell<App>, stop: &Stop, story: &Story<'_>) -> Result<u8, Failure> {
+fn show(host: SessionSetup, app: &LiveApp, stop: &Stop, story: &Story<'_>) -> Result<u8, Failure> {
     let began = Instant::now();
     if !story.quiet {
         story.output.lock().text(INTRODUCTION)?;
     }
-    let desk = HookContext { app, notices: &story.output };
+    let hook_context = HookContext { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
-    let session = host.start(desk, Box::new(CallApprover::new(Asker::default(), stop.cancel())), Box::new(story), hear);
+    let session =
+        host.start(hook_context, Box::new(CallApprover::new(Asker::default(), stop.cancel())), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Code::DemoFailed, format!("the demo does not start: {error}")))?;
-    if let Some(mcp_tools) = &app.borrow().mcp_tools {
+    if let Some(mcp_tools) = &app.read().mcp_tools {
         mcp_tools.settle(stop.cancel(), &mut |text| story.output.lock().tell(text));
     }
     let turns = say(session);

@@ -1,13 +1,12 @@
 //! Files that change beside the conversation: hooks hear of them between the turns.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_agent::{Cancel, Session};
 use ollm_app::session::EventListener;
 use ollm_app::watch::{FILE_EVENTS, HookRun, ProjectWatch, WatchRole, has_listener};
-use ollm_app::{App, Shared};
+use ollm_app::{App, LiveApp, Shared};
 
 use crate::output::Output;
 
@@ -44,11 +43,11 @@ impl ChatFiles {
     }
 
     /// Whether a file has changed that hooks have not heard of.
-    pub(super) fn has_changes(&mut self, app: &RefCell<App>, output: &Shared<&mut Output>) -> bool {
-        if self.is_impossible || !has_listener(&app.borrow(), &FILE_EVENTS) {
+    pub(super) fn has_changes(&mut self, app: &LiveApp, output: &Shared<&mut Output>) -> bool {
+        if self.is_impossible || !has_listener(&app.read(), &FILE_EVENTS) {
             return false;
         }
-        let found = self.look(&app.borrow());
+        let found = self.look(&app.read());
         let notices = self.watch.as_mut().map(ProjectWatch::take_notices).unwrap_or_default();
         for notice in &notices {
             output.lock().tell(notice);

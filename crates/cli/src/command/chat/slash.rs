@@ -213,11 +213,11 @@ impl Chat<'_, '_> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match words.as_slice() {
             [] | ["list"] => {
-                let text = overview(&self.hooks_context.app.borrow(), false);
+                let text = overview(&self.hooks_context.app.read(), false);
                 self.show(&text)
             }
             ["list", "--long"] => {
-                let text = overview(&self.hooks_context.app.borrow(), true);
+                let text = overview(&self.hooks_context.app.read(), true);
                 self.show(&text)
             }
             [word, _, ..] if words_after("/hooks").contains(word) => {
@@ -247,7 +247,7 @@ impl Chat<'_, '_> {
     }
 
     fn mcp_tools(&self) -> Option<Arc<McpTools>> {
-        self.hooks_context.app.borrow().mcp_tools.clone()
+        self.hooks_context.app.read().mcp_tools.clone()
     }
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
@@ -321,10 +321,10 @@ impl Chat<'_, '_> {
     fn skill(&mut self, rest: &str) -> Result<(), Failure> {
         let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
         if matches!(order, "" | "list") {
-            let text = skill::overview(&self.hooks_context.app.borrow(), &mut self.output.lock());
+            let text = skill::overview(&self.hooks_context.app.read(), &mut self.output.lock());
             return self.show(&text);
         }
-        let prompt = skill::ordered(order, &self.hooks_context.app.borrow(), &mut self.output.lock());
+        let prompt = skill::ordered(order, &self.hooks_context.app.read(), &mut self.output.lock());
         match prompt {
             Ok(prompt) => self.say(&prompt),
             Err(failure) => drop(self.output.lock().failure(&failure)),
@@ -336,12 +336,12 @@ impl Chat<'_, '_> {
         if !name.is_empty() {
             match model::open(
                 Some(name),
-                &ModelConfig::of(&self.hooks_context.app.borrow().config),
-                self.hooks_context.app.borrow().context(),
+                &ModelConfig::of(&self.hooks_context.app.read().config),
+                self.hooks_context.app.read().context(),
             ) {
                 Ok(model) => {
                     if let Some(questions) =
-                        self.hooks_context.app.borrow().mcp_tools.as_ref().and_then(|mcp_tools| mcp_tools.questions())
+                        self.hooks_context.app.read().mcp_tools.as_ref().and_then(|mcp_tools| mcp_tools.questions())
                     {
                         questions.set_model(name);
                     }
