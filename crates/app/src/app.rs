@@ -14,7 +14,7 @@ use ollm_catalog::{
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
 use ollm_protocol::dialect::agent_named;
-use ollm_protocol::{Code, Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, nearest, units};
+use ollm_protocol::{Code, Event, Hook, HookSpec, Layer, Needs, Origin, Remedy, Rules, Source, did_you_mean, units};
 use ollm_store::{RotatingLog, Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -670,8 +670,5 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
 fn unknown(id: &str, hooks: &[Arc<Hook>], context: &AppContext) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
     let failure = AppError::new(Code::UnknownHook, format!("there is no hook `{id}`"));
-    match nearest(id, ids) {
-        Some(known) => failure.hint(format!("did you mean `{known}`?")),
-        None => failure.hint(context.tell(&Remedy::ListHooks)),
-    }
+    failure.hint(did_you_mean(id, ids).unwrap_or_else(|| context.tell(&Remedy::ListHooks)))
 }

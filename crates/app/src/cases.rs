@@ -13,6 +13,8 @@ use ollm_protocol::dialect::OLLM;
 use ollm_protocol::{Event, Hook, joined};
 use serde_json::{Map, Value, json};
 
+use crate::outcome;
+
 /// Larger files are no cases.
 const LARGEST_CASE: u64 = 1 << 20;
 
@@ -131,24 +133,14 @@ impl Case {
 
 /// What one hook made of an event, in the words of a case.
 pub fn actual(outcome: &Outcome) -> Value {
-    let verdict = &outcome.verdict;
     let report = outcome.reports.first();
-    json!({
-        "flow": verdict.flow.name(),
-        "continue": outcome.continues(),
-        "reason": verdict.reason().filter(|_| !outcome.continues()),
-        "systemMessage": joined(&verdict.system_messages),
-        "message": joined(&verdict.messages),
-        "context": joined(&verdict.context),
-        "data": verdict.data,
-        "modifiedArgs": outcome.modified_args,
-        "result": verdict.result,
-        "tools": verdict.tools,
-        "askAgent": joined(&verdict.prompts),
-        "status": report.map(|report| report.status.name()),
-        "error": report.and_then(|report| report.error.clone()),
-        "skipped": outcome.skipped.first().map(|skip| skip.reason.name()),
-    })
+    let mut words = outcome::to_json(outcome);
+    words["message"] = json!(joined(&outcome.verdict.messages));
+    words["askAgent"] = json!(joined(&outcome.verdict.prompts));
+    words["status"] = json!(report.map(|report| report.status.name()));
+    words["error"] = json!(report.and_then(|report| report.error.clone()));
+    words["skipped"] = json!(outcome.skipped.first().map(|skip| skip.reason.name()));
+    words
 }
 
 fn fits(expected: &Value, actual: Option<&Value>) -> bool {

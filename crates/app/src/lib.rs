@@ -34,6 +34,7 @@ mod live_app;
 mod migrate;
 pub mod model;
 mod nested;
+pub mod outcome;
 mod port;
 pub mod questions;
 pub mod rehearsal;

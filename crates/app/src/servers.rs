@@ -13,7 +13,7 @@ use ollm_catalog::{
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Endpoint, Labels, Offers, ReadyServer, ServerMemory};
 use ollm_process::Limits;
-use ollm_protocol::{Code, LimitsSpec, Remedy, Source, nearest};
+use ollm_protocol::{Code, LimitsSpec, Remedy, Source, did_you_mean};
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{
     Approvable, ExtensionFolder, Identity, ProgramBox, Refusal, RefusalReason, Standing, Trust, Trusted,
@@ -216,10 +216,7 @@ impl<'w> Servers<'w> {
         let failure = AppError::new(code, format!("there is no server `{name}`"));
         let failure = self.unloaded().into_iter().fold(failure, |failure, problem| failure.hint(problem.to_string()));
         let names = self.all.iter().map(|known| known.spec.name.as_str());
-        match nearest(name, names) {
-            Some(known) => failure.hint(format!("did you mean `{known}`?")),
-            None => failure.hint(self.context.tell(&Remedy::ListServers)),
-        }
+        failure.hint(did_you_mean(name, names).unwrap_or_else(|| self.context.tell(&Remedy::ListServers)))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use ollm_app::outcome::is_shown;
 use ollm_engine::{Outcome, Report, Skip};
 use ollm_protocol::{Flow, joined};
 use ollm_store::one_line;
@@ -22,7 +23,7 @@ pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
 pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -> String {
     let head = format!("{BOLD}{:<13}{PLAIN} {}", outcome.event.name(), one_line(title));
     let mut text = format!("\n{}\n", head.trim_end());
-    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| crate::command::hook::is_shown(report)).collect();
+    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| is_shown(report)).collect();
     let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
     let mut started = Duration::ZERO;
     for report in shown {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ollm_protocol::hook::key::HOOK_KEYS;
-use ollm_protocol::{Code, did_you_mean, nearest};
+use ollm_protocol::{Code, did_you_mean};
 use serde_json::{Map, Value};
 
 use crate::file::Finding;
@@ -162,8 +162,8 @@ impl Reader<'_> {
     pub(super) fn choice(&mut self, at: &Cursor<'_>, names: &[&'static str], take: impl FnOnce(&str) -> bool) {
         let written = at.node.as_text();
         if !written.is_some_and(take) {
-            let near = written.and_then(|text| nearest(text, names.iter().copied()));
-            let (key, help) = (at.key().unwrap_or_default(), near.map(|near| format!("did you mean {near}?")));
+            let help = written.and_then(|text| did_you_mean(text, names.iter().copied()));
+            let key = at.key().unwrap_or_default();
             self.refuse(at, &format!("`{key}` must be one of {}", names.join(", ")), help);
         }
     }

@@ -1,12 +1,12 @@
 //! `ollm emit`: an event of one's own, or any other, for people and scripts.
 
 use ollm_app::dispatch::{Manner, dispatch};
+use ollm_app::outcome::to_json;
 use ollm_app::{AppContext, refuse_too_deep, sent_by_hook};
 use ollm_protocol::Code;
 use ollm_protocol::dialect::{self, OLLM};
 use serde_json::{Value, json};
 
-use super::hook::to_json;
 use crate::arguments::EmitArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ollm_app::approving::Uncovered;
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, State};
-use ollm_protocol::{Code, Hook, Layer, nearest};
+use ollm_protocol::{Code, Hook, Layer, did_you_mean};
 use ollm_shell::shell_word;
 use ollm_trust::{Approval, Standing, extension_keys};
 
@@ -141,10 +141,8 @@ fn unknown(name: &str, app: &App) -> Failure {
     }
     let failure = Failure::new(Code::UnknownExtension, format!("there is no extension `{name}`"));
     let known = app.extensions.iter().map(|extension| extension.name.as_str());
-    match nearest(name, known) {
-        Some(known) => failure.hint(format!("did you mean `{known}`?")),
-        None => failure.hint("`ollm ext list` shows the extensions there are"),
-    }
+    let list = || "`ollm ext list` shows the extensions there are".to_owned();
+    failure.hint(did_you_mean(name, known).unwrap_or_else(list))
 }
 
 fn scope(extension: &Extension) -> &'static str {

@@ -13,7 +13,6 @@ mod event;
 mod host;
 mod list;
 mod new;
-mod outcome;
 mod plan;
 mod rules;
 pub(crate) mod run;
@@ -27,7 +26,6 @@ mod validate;
 pub(crate) use host::misused;
 pub(crate) use list::overview;
 pub(crate) use new::project_folder;
-pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use show::{State as HookState, states as hook_states, text as hook_text};
 pub(crate) use test::{cases as run_cases, cases_text, stamps};
 

@@ -1,6 +1,7 @@
 //! `ollm watch`: files that people and programs change, told to hooks.
 
 use ollm_agent::Decision;
+use ollm_app::outcome::{is_shown, to_json};
 use ollm_app::session::{self, SessionKind};
 use ollm_app::watch::{ProjectWatch, WatchListener, watch_project};
 use ollm_app::{AppContext, Shared};
@@ -9,7 +10,6 @@ use ollm_protocol::FileChange;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::hook::{is_shown, to_json};
 use crate::error::{Failure, OK};
 use crate::interrupt::Stop;
 use crate::output::{Output, shown};

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ollm_agent::{Decision, News, Show};
 use ollm_app::Shared;
+use ollm_app::outcome::{is_shown, to_json};
 use ollm_engine::{Outcome, Skip};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::Value;
 
-use crate::command::hook::{is_shown, to_json};
 use crate::output::Output;
 use crate::timeline::{BOLD, DIM, PLAIN, timeline_with};
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ollm_app::AppContext;
 use ollm_app::dispatch::agent::{Asked, ends, without_folder};
 use ollm_app::dispatch::{Manner, dispatch};
+use ollm_app::{AppContext, outcome};
 use ollm_protocol::dialect::{OLLM, agent_named};
 
 use super::{event, host};
@@ -44,7 +44,7 @@ pub(crate) fn run<'a>(
             Ok(context) => dispatch(&request.event, manner, context, output)?,
             Err(failure) => without_folder(&request.event, &failure.message, output),
         };
-        output.json(&super::to_json(&outcome))?;
+        output.json(&outcome::to_json(&outcome))?;
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
     let asked = Asked { within: arguments.within, in_box: arguments.in_box, manner, started };

@@ -1,11 +1,11 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
 use ollm_app::dispatch::{Manner, through};
+use ollm_app::outcome::to_json;
 use ollm_app::{App, AppContext, refuse_too_deep, sent_by_hook};
 use ollm_protocol::{Code, Event, EventKind};
 use serde_json::Value;
 
-use super::to_json;
 use crate::arguments::hook::TriggerArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;

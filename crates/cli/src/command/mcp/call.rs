@@ -10,7 +10,7 @@ use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     tool_names, write_result,
 };
-use ollm_protocol::{Code, ToolResult, nearest, units};
+use ollm_protocol::{Code, ToolResult, did_you_mean, units};
 use ollm_shell::shell_word;
 use ollm_store::cut;
 use serde_json::{Map, Value};
@@ -242,10 +242,8 @@ fn fit(tool: &str, args: &GivenArguments, server: &str, offers: &Offers) -> Resu
     let Some(offer) = found else {
         let failure = Failure::new(Code::UnknownTool, format!("server `{server}` has no tool `{tool}`"));
         let names = offers.tools.iter().flat_map(|offer| [offer.raw.as_str(), offer.tool.name.as_str()]);
-        return Err(match nearest(tool, names) {
-            Some(known) => failure.hint(format!("did you mean `{known}`?")),
-            None => failure.hint(format!("`ollm mcp tools {}` shows those it has", shell_word(server))),
-        });
+        let list = || format!("`ollm mcp tools {}` shows those it has", shell_word(server));
+        return Err(failure.hint(did_you_mean(tool, names).unwrap_or_else(list)));
     };
     let (raw, args) = (offer.raw.clone(), args.typed(Some(&offer.tool.input.0)));
     match check(&Value::Object(args.clone()), &offer.tool.input.0) {

@@ -4,7 +4,8 @@ use ollm_engine::{Outcome, Report, Skip};
 use ollm_protocol::{Source, joined};
 use serde_json::{Map, Value, json};
 
-pub(crate) fn to_json(outcome: &Outcome) -> Value {
+/// What came of an event, as `ollm hook run` prints it.
+pub fn to_json(outcome: &Outcome) -> Value {
     let verdict = &outcome.verdict;
     json!({
         "event": outcome.event.name(),
@@ -26,7 +27,7 @@ pub(crate) fn to_json(outcome: &Outcome) -> Value {
 }
 
 /// A built-in is shown only when it stands in the way.
-pub(crate) fn is_shown(report: &Report) -> bool {
+pub fn is_shown(report: &Report) -> bool {
     report.hook.spec.source != Source::Builtin || !report.verdict.flow.continues()
 }
 
