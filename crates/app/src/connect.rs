@@ -7,8 +7,8 @@ use std::time::Duration;
 use ollm_catalog::connection::{
     Connected, Made, Wish, asks_us, connected, disconnected, in_home, rejected, switches_hooks_off,
 };
-use ollm_process::{Children, End, Job, Limits};
-use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
+use ollm_process::{Children, End, Job, Limits, find_program};
+use ollm_protocol::dialect::agents::home::{Commands, Form, LineShell, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
 use ollm_protocol::{Code, Event, EventKind};
 use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
@@ -266,6 +266,20 @@ impl Plan<'_> {
     }
 }
 
+/// Forgets entries that somebody else took out.
+pub fn forget(agent: &AgentDialect, scope: Scope, context: &AppContext) -> Result<(), AppError> {
+    let place = place(agent, scope, context)?;
+    let own = own_paths(agent).iter().map(|path| place.join(path)).collect::<Vec<_>>();
+    for file in own.iter().chain([&place]) {
+        let key = record::Key { agent: agent.name, scope, file };
+        if Record::of(&key, context).is_some() {
+            record::keep(&key, None, None, context)?;
+        }
+    }
+    status::forget_fired(agent, context);
+    Ok(())
+}
+
 fn own_file(agent: &AgentDialect, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
     let path = folder.join(&file.path);
     let before = read(&path)?;
@@ -341,13 +355,21 @@ pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, context: &Ap
     let nonce = nonce::nonce();
     let event =
         Event::unchecked(EventKind::Custom, [("eventName", TEST_EVENT.into()), ("session_id", nonce.as_str().into())]);
+    let (shell, option) = match agent.home.shell {
+        LineShell::Sh => ("/bin/sh".into(), "-c"),
+        LineShell::Bash => {
+            let found = context.search_path().and_then(|path| find_program("bash", path));
+            (found.unwrap_or_else(|| "/bin/bash".into()), "-c")
+        }
+        LineShell::Login => (context.variable("SHELL").map_or_else(|| "/bin/sh".into(), PathBuf::from), "-lc"),
+    };
     let job = Job {
-        args: vec!["-c".into(), line.into()],
+        args: vec![option.into(), line.into()],
         env: context.variables.clone(),
         cwd: Some(context.cwd.clone()),
         stdin: dialect.write_event(&event, &Addressee { name: "ollm", version: "1.0.0" }),
         limits: Limits { timeout: Duration::from_secs(20), ..Limits::default() },
-        ..Job::new("/bin/sh")
+        ..Job::new(shell)
     };
     let outcome = Children::new().run(job);
     match outcome.end {

@@ -384,7 +384,7 @@ fn look_at_agents(context: &AppContext, found: &mut Examination) {
                 }
             }
         }
-        if status.is_duplicated() {
+        if status.askers.len() > 1 {
             let files = status.askers.iter().map(|asker| asker.file.display().to_string());
             let files = files.collect::<Vec<_>>().join(" and ");
             found.fault(
@@ -401,15 +401,15 @@ fn look_at_agents(context: &AppContext, found: &mut Examination) {
 fn can_reconnect(link: &Link) -> bool {
     match &link.state {
         LinkState::Moved(program) => program.contains('/'),
-        LinkState::Incomplete => true,
-        LinkState::Connected | LinkState::Removed | LinkState::Broken(_) => false,
+        LinkState::Incomplete | LinkState::Duplicated => true,
+        LinkState::Connected | LinkState::Removed | LinkState::Broken(_) | LinkState::Ineffective(_) => false,
     }
 }
 
 /// How entries of ours work again.
 fn way_out(agent: &'static str, link: &Link, context: &AppContext) -> String {
     match (&link.state, link.scope) {
-        (LinkState::Broken(_), _) => "mend the file".to_owned(),
+        (LinkState::Broken(_) | LinkState::Ineffective(_), _) => "mend the file".to_owned(),
         (LinkState::Moved(program), _) if !program.contains('/') => "put its folder on your PATH".to_owned(),
         (_, Scope::User) => context.tell(&Remedy::ConnectAgent(agent)),
         (_, Scope::Project) => context.tell(&Remedy::ConnectInProject(agent)),

@@ -59,6 +59,8 @@ pub struct OwnEntry {
     pub event: String,
     /// The line that it runs.
     pub command: String,
+    /// Whether it is run for whatever the event is about.
+    pub is_for_all: bool,
 }
 
 /// The text of a settings file with exactly one entry of ours per event; others of ours go.
@@ -110,7 +112,12 @@ pub fn disconnected(text: &str, agent: &str, form: Form, made: &Made) -> Result<
 pub fn own_entries(text: &str, agent: &str, form: Form) -> Result<Vec<OwnEntry>, String> {
     let draft = draft(text)?;
     let found = find(draft.root(), Keys::of(form), agent);
-    Ok(found.into_iter().map(|ours| OwnEntry { event: ours.event, command: ours.command }).collect())
+    let is_for_all = |ours: &Ours| {
+        let matcher = draft.root().at(&ours.whole).and_then(|entry| self::text(entry, "matcher"));
+        matcher.is_none_or(|matcher| matches!(matcher, "" | "*"))
+    };
+    let entry = |ours: Ours| OwnEntry { is_for_all: is_for_all(&ours), event: ours.event, command: ours.command };
+    Ok(found.into_iter().map(entry).collect())
 }
 
 /// Why the agent itself would not read a file of this text, though we can.

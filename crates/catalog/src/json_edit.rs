@@ -37,9 +37,24 @@ fn change(root: &CstRootNode, op: &Op<'_>) -> Option<()> {
             pair.name()?.as_string_lit()?.set_raw_value(serde_json::to_string(key).ok()?);
         }
         Op::Push { at, value } => drop(array(root, at)?.append(input(value))),
-        Op::Remove { at, index } => array(root, at)?.elements().get(*index)?.clone().remove(),
+        Op::Remove { at, index } => {
+            let list = array(root, at)?;
+            list.elements().get(*index)?.clone().remove();
+            close_up(&list);
+        }
     }
     Some(())
+}
+
+/// Has a list whose first item follows its bracket end where its last item does: only an item that is gone stood on a line of
+/// its own.
+fn close_up(list: &CstArray) {
+    let is_blank = |node: &CstNode| node.is_newline() || node.is_whitespace();
+    let children = list.children();
+    if children.get(1).is_some_and(|first| !is_blank(first)) {
+        let blanks = children.into_iter().rev().skip(1).take_while(is_blank);
+        blanks.for_each(CstNode::remove);
+    }
 }
 
 fn object(root: &CstRootNode, at: &[usize]) -> Option<CstObject> {

@@ -211,7 +211,12 @@ impl EventIndex {
             found.extend(prefixes.filter_map(|prefix| self.prefixes.get(prefix)).flatten());
             let fits =
                 |at: &&usize| self.entries.get(**at).is_some_and(|entry| entry.hook.matcher.matches(Some(subject)));
-            found.extend(self.others.iter().filter(fits));
+            if subject.has_unnamed_server() {
+                let all: Vec<usize> = (0..self.entries.len()).collect();
+                found.extend(all.iter().filter(fits));
+            } else {
+                found.extend(self.others.iter().filter(fits));
+            }
         }
         let mut entries: Vec<&Entry> = found.into_iter().filter_map(|at| self.entries.get(at)).collect();
         entries.sort_unstable_by_key(|entry| entry.turn);

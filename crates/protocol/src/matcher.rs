@@ -12,6 +12,8 @@ use crate::tool::{Declaration, declared};
 
 /// Longer expressions are refused: they cost time to compile at every start.
 const LONGEST_EXPRESSION: usize = 10_000;
+/// Stands for a server that the agent does not name.
+pub(crate) const UNNAMED_SERVER: &str = "unknown";
 /// In more places an MCP name is not parted otherwise for an expression.
 const MOST_PARTINGS: usize = 16;
 
@@ -54,8 +56,9 @@ impl<'a> Subject<'a> {
 
     /// The names under which hooks for exactly this subject are filed by [`Subject::key`].
     pub fn keys(self) -> impl Iterator<Item = Cow<'a, str>> {
-        let also = self.tool.map_or(&[] as &[&str], |tool| tool.also);
-        std::iter::once(self.key()).chain(also.iter().copied().map(Cow::Borrowed))
+        let wanted = self.tool.into_iter().flat_map(Declaration::wanted_as).map(|tool| Cow::Borrowed(tool.name));
+        let unknown = self.tool.is_none().then(|| self.key());
+        unknown.into_iter().chain(wanted)
     }
 
     /// One name for all names of the same tool.
@@ -69,6 +72,12 @@ impl<'a> Subject<'a> {
     /// Every name that the prefixes of matchers are compared with, filed by [`prefix_key`].
     pub fn beginnings(self) -> impl Iterator<Item = Cow<'a, str>> {
         self.names().map(Cow::Borrowed).chain(self.joined().map(Cow::Owned))
+    }
+
+    /// Whether it is the tool of an MCP server that the agent does not name: any server may be meant.
+    pub fn has_unnamed_server(self) -> bool {
+        let server = self.name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
+        self.is_call && server == Some(UNNAMED_SERVER)
     }
 
     /// The one name for an MCP tool, however its agent joins the parts.
@@ -179,12 +188,17 @@ impl Pattern {
         match self {
             Pattern::Exact(name) if name == subject.name => true,
             Pattern::Exact(name) => match subject.tool {
-                Some(tool) => declared(name).is_some_and(|wanted| tool.does(wanted)),
-                None => subject.joined().is_some_and(|own| joined(name).is_some_and(|wanted| own == wanted)),
+                Some(tool) => declared(name).is_some_and(|wanted| tool.fits(wanted)),
+                None => subject.joined().is_some_and(|own| {
+                    let unnamed = Some(&own).filter(|_| subject.has_unnamed_server());
+                    let tool = unnamed.and_then(|own| own.strip_prefix("mcp-")?.strip_prefix(UNNAMED_SERVER));
+                    joined(name).is_some_and(|wanted| own == wanted || tool.is_some_and(|tool| wanted.ends_with(tool)))
+                }),
             },
             Pattern::Prefix(prefix) => {
                 let key = prefix_key(prefix);
-                subject.beginnings().any(|name| name.starts_with(&*key))
+                let may_be_meant = subject.has_unnamed_server() && key.starts_with("mcp-");
+                may_be_meant || subject.beginnings().any(|name| name.starts_with(&*key))
             }
             Pattern::Builtin => !subject.name.starts_with("mcp__"),
         }
@@ -303,11 +317,19 @@ mod tests {
             ("run_shell*", &["shell", "Bash"]),
             ("Write|Edit", &["write_file", "replace", "apply_patch", "fs_write", "write_to_file"]),
             ("NotebookEdit", &["notebook_edit"]),
+            // Where one tool does several kinds of work, all of them are meant elsewhere.
+            ("fs_write", &["Write", "Edit", "apply_patch", "NotebookEdit", "editor", "developer__write"]),
+            ("apply_patch|none", &["Edit", "Write", "fs_write"]),
+            ("re:^fs_write$", &["Write", "replace"]),
+            ("developer__text*", &["Edit", "read_file"]),
             ("mcp__my-git__push", &["mcp__my__git-push", "mcp__my_git__push"]),
             ("mcp__my-git__*", &["mcp__my__git-push", "mcp__my-git__push"]),
             ("re:^mcp__my-git__", &["mcp__my__git-push"]),
             ("mcp_git_push|@git/push", &["mcp__git__push"]),
             ("mcp_git_*", &["mcp__git__push"]),
+            // Where the server is not known, it may be this one.
+            ("mcp__git__push", &["mcp__unknown__push"]),
+            ("mcp__git__*", &["mcp__unknown__push"]),
         ] {
             for tool in tools {
                 assert!(fits(EventKind::BeforeTool, matcher, tool), "{matcher} on {tool}");
@@ -318,10 +340,12 @@ mod tests {
             ("shell", "mcp__x__shell"),
             ("mcp__x__shell", "shell"),
             ("mcp__git__push", "mcp__git__pushed"),
+            ("mcp__git__push", "mcp__unknown__pull"),
+            ("Bash", "mcp__unknown__push"),
             ("mcp__git__*", "mcp__github__push"),
             ("mcp_git_push", "git_push"),
             ("Bash", "Write"),
-            ("apply_patch", "Edit"),
+            ("apply_patch", "Read"),
             ("NotebookEdit", "Edit"),
             ("re:^Bash$", "BashOutput"),
         ] {

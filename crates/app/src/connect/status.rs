@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fmt, fs};
 
-use ollm_catalog::connection::{asks_us, called_programs, own_entries};
+use ollm_catalog::connection::{asks_us, called_programs, own_entries, rejected, switches_hooks_off};
 use ollm_process::find_program;
 use ollm_protocol::Request;
 use ollm_protocol::dialect::agents::home::Form;
@@ -42,7 +42,7 @@ impl AgentStatus {
 
     /// Whether it asks us more than once at an event.
     pub fn is_duplicated(&self) -> bool {
-        self.askers.len() > 1
+        self.askers.len() > 1 || self.links.iter().any(|link| link.state == LinkState::Duplicated)
     }
 }
 
@@ -77,8 +77,12 @@ pub enum LinkState {
     Connected,
     /// There were entries, and they are gone.
     Removed,
-    /// Some events are missing, or there more than once.
+    /// Some events are missing, or asked about for some tools only.
     Incomplete,
+    /// Some events are there more than once.
+    Duplicated,
+    /// The entries are there, and the agent does not run them.
+    Ineffective(String),
     /// The line names a program that is not there any more.
     Moved(String),
     /// The file cannot be understood.
@@ -91,6 +95,8 @@ impl fmt::Display for LinkState {
             LinkState::Connected => formatter.write_str("connected"),
             LinkState::Removed => formatter.write_str("removed since"),
             LinkState::Incomplete => formatter.write_str("incomplete"),
+            LinkState::Duplicated => formatter.write_str("duplicated"),
+            LinkState::Ineffective(why) => write!(formatter, "does not ask: {why}"),
             LinkState::Moved(program) if !program.contains('/') => {
                 write!(formatter, "names {program}, which is not on your PATH")
             }
@@ -119,7 +125,7 @@ pub fn status(agent: &'static AgentDialect, context: &AppContext) -> AgentStatus
 /// The files by which an agent asks us; none where it does so at most by those of others.
 fn askers(agent: &AgentDialect, links: &[Link], context: &AppContext) -> Vec<Asker> {
     let asker = |link: &Link, of: &AgentDialect, when| {
-        let fires = matches!(link.state, LinkState::Connected | LinkState::Incomplete);
+        let fires = matches!(link.state, LinkState::Connected | LinkState::Incomplete | LinkState::Duplicated);
         fires.then(|| Asker { agent: of.name, scope: link.scope, file: link.file.clone(), when })
     };
     let mut askers: Vec<Asker> = links.iter().filter_map(|link| asker(link, agent, None)).collect();
@@ -170,8 +176,18 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, context: &AppCon
     if let Some(program) = found.iter().find_map(|entry| gone(&entry.command, agent, scope, context)) {
         return Some(LinkState::Moved(program));
     }
-    let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
-    let whole = agent.home.events.iter().all(once) && found.len() == agent.home.events.len();
+    if switches_hooks_off(&text) {
+        return Some(LinkState::Ineffective("all its hooks are switched off in the file".to_owned()));
+    }
+    if let Some(why) = rejected(&text, &agent.home) {
+        return Some(LinkState::Ineffective(format!("it does not read the file: {why}")));
+    }
+    let count = |event: &str| found.iter().filter(|entry| entry.event == event).count();
+    if found.iter().any(|entry| count(&entry.event) > 1) {
+        return Some(LinkState::Duplicated);
+    }
+    let is_asked = |event: &&str| found.iter().any(|entry| entry.event == **event && entry.is_for_all);
+    let whole = agent.home.events.iter().all(is_asked) && found.len() == agent.home.events.len();
     Some(if whole { LinkState::Connected } else { LinkState::Incomplete })
 }
 

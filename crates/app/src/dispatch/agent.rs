@@ -81,10 +81,17 @@ pub fn judged(
     let (mut verdict, outcome) = dispatched(request, manner, context, notices);
     // A session that only became shorter was told before.
     let begins = request.event.kind == EventKind::SessionStart && request.event.text("source") != Some("compact");
-    if begins && agent.capabilities(request).message.is_possible() {
-        verdict.messages.extend(news(&request.event, outcome.as_ref(), context));
+    let can = agent.capabilities(request);
+    // Where nothing can be shown to the person, the model hears it and can say it.
+    let listener = match (can.message.is_possible(), can.context.is_possible()) {
+        (true, _) => Some(&mut verdict.messages),
+        (false, true) => Some(&mut verdict.context),
+        (false, false) => None,
+    };
+    if let Some(listener) = listener.filter(|_| begins) {
+        listener.extend(news(&request.event, outcome.as_ref(), context));
     }
-    let can_change = agent.capabilities(request).modify.is_possible();
+    let can_change = can.modify.is_possible();
     told.then(match &context.program {
         Some(program) if asked.in_box && can_change => into_box(&request.event, verdict, program),
         _ => verdict,

@@ -107,27 +107,46 @@ pub(super) fn disconnect(
     if arguments.all && context.places.project.is_some() && !arguments.project {
         scopes.push(Scope::Project);
     }
-    for agent in agents {
-        for scope in &scopes {
-            // Where an agent has no such place there is nothing to take out.
-            if arguments.all && connect::place(agent, *scope, context).is_err() {
-                continue;
+    let mut failed = None;
+    for (agent, scope) in agents.iter().flat_map(|agent| scopes.iter().map(move |scope| (agent, *scope))) {
+        // Where an agent has no such place there is nothing to take out.
+        if arguments.all && connect::place(agent, scope, context).is_err() {
+            continue;
+        }
+        match take_out(agent, scope, arguments, context, output) {
+            Err(failure) if arguments.all => {
+                // One file that cannot be changed keeps no other agent connected.
+                if let Some(before) = failed.replace(failure) {
+                    output.tell(&before.message);
+                }
             }
-            let plan = connect::plan_removal(agent, *scope, context)?;
-            plan.warnings.iter().for_each(|warning| output.tell(warning));
-            if arguments.dry_run {
-                output.text(&plan.difference())?;
-            } else if plan.changes() {
-                carry_out(&plan, context, output)?;
-                tell_changed(&plan, "removedFrom", output);
-                let whose = if *scope == Scope::Project { " in this project" } else { "" };
-                output.line(&format!("{} does not ask ollm any more{whose}", agent.title))?;
-            } else if !arguments.all {
-                output.line(&format!("{} does not ask ollm", agent.title))?;
-            }
+            done => drop(done?),
         }
     }
-    Ok(OK)
+    failed.map_or(Ok(OK), Err)
+}
+
+/// Has one agent ask us no more, by its settings of one scope.
+fn take_out(
+    agent: &AgentDialect,
+    scope: Scope,
+    arguments: &DisconnectArguments,
+    context: &AppContext,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let plan = connect::plan_removal(agent, scope, context)?;
+    plan.warnings.iter().for_each(|warning| output.tell(warning));
+    if arguments.dry_run {
+        return output.text(&plan.difference());
+    }
+    if plan.changes() {
+        carry_out(&plan, context, output)?;
+        tell_changed(&plan, "removedFrom", output);
+        let whose = if scope == Scope::Project { " in this project" } else { "" };
+        return output.line(&format!("{} does not ask ollm any more{whose}", agent.title));
+    }
+    connect::forget(agent, scope, context)?;
+    if arguments.all { Ok(OK) } else { output.line(&format!("{} does not ask ollm", agent.title)) }
 }
 
 pub(super) fn import(arguments: &ImportArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
@@ -234,7 +253,7 @@ fn list(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, 
 
 /// Says by which files an agent asks more than once, what becomes of that, and how it ends.
 fn tell_duplicates(status: &AgentStatus, output: &mut Output) {
-    if !status.is_duplicated() {
+    if status.askers.len() < 2 {
         return;
     }
     let agent = status.agent;
@@ -310,14 +329,14 @@ fn state(status: &AgentStatus) -> String {
         let whose = if link.scope == Scope::Project { " (project)" } else { "" };
         format!("{}{whose}", word(&link.state))
     });
-    told.chain(status.is_duplicated().then(|| "duplicated".to_owned())).collect::<Vec<_>>().join(", ")
+    told.chain((status.askers.len() > 1).then(|| "duplicated".to_owned())).collect::<Vec<_>>().join(", ")
 }
 
 fn word(state: &LinkState) -> String {
     let again = match state {
-        LinkState::Removed | LinkState::Incomplete => true,
+        LinkState::Removed | LinkState::Incomplete | LinkState::Duplicated => true,
         LinkState::Moved(program) => program.contains('/'),
-        LinkState::Connected | LinkState::Broken(_) => false,
+        LinkState::Connected | LinkState::Broken(_) | LinkState::Ineffective(_) => false,
     };
     format!("{state}{}", if again { "; connect it again" } else { "" })
 }
@@ -333,11 +352,13 @@ fn entry(status: &AgentStatus) -> Value {
             LinkState::Connected => "connected",
             LinkState::Removed => "removed",
             LinkState::Incomplete => "incomplete",
+            LinkState::Duplicated => "duplicated",
+            LinkState::Ineffective(_) => "ineffective",
             LinkState::Moved(_) => "moved",
             LinkState::Broken(_) => "broken",
         };
         let why = match &link.state {
-            LinkState::Moved(why) | LinkState::Broken(why) => Some(why.as_str()),
+            LinkState::Moved(why) | LinkState::Broken(why) | LinkState::Ineffective(why) => Some(why.as_str()),
             _ => None,
         };
         json!({"scope": link.scope.name(), "file": link.file.display().to_string(), "state": name, "detail": why})

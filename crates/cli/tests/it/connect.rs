@@ -187,6 +187,33 @@ fn later_edits_are_never_overwritten_by_what_was_there_before() {
 }
 
 #[test]
+fn a_list_on_one_line_is_on_one_line_again_although_somebody_edited_the_file_since() {
+    let lab = Lab::new();
+    let own =
+        "\n  \"hooks\": {\n    \"Stop\": [{\"hooks\":[{\"type\":\"command\",\"command\":\"echo own\"}]}]\n  }\n}\n";
+    lab.write(SETTINGS, format!("{{{own}"));
+    lab.run(&["connect", "claude"]);
+    lab.write(SETTINGS, read(&lab, SETTINGS).replacen('{', "{\n  \"later\": true,", 1));
+    assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
+    assert_eq!(read(&lab, SETTINGS), format!("{{\n  \"later\": true,{own}"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_keeps_no_other_agent_connected() {
+    let lab = Lab::new();
+    for agent in ["codex", "gemini", "opencode"] {
+        lab.run(&["connect", agent]);
+    }
+    lab.write(SETTINGS, "{\"hooks\": ");
+    let ran = lab.run(&["disconnect", "--all"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("settings.json"), "{ran:?}");
+    for agent in ["codex", "gemini", "opencode"] {
+        assert_eq!(status(&lab, agent)["links"], json!([]), "{agent}");
+    }
+}
+
+#[test]
 fn a_dry_run_shows_the_difference_and_changes_nothing() {
     let lab = Lab::new();
     let text = "{\"model\": \"opus\"}\n";
@@ -250,6 +277,48 @@ fn a_line_that_was_taken_out_or_leads_nowhere_is_noticed() {
     assert_eq!(status(&lab, "claude")["links"][0]["state"], "removed");
     assert_eq!(lab.run(&["connect", "claude"]).code, 0);
     assert_eq!(status(&lab, "claude")["connected"], true);
+    // Whoever is asked to disconnect what somebody else took out forgets it.
+    lab.write(SETTINGS, "{}");
+    assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
+    assert_eq!(status(&lab, "claude")["links"], json!([]));
+}
+
+#[test]
+fn entries_that_the_agent_does_not_run_are_not_called_connected() {
+    type Edit = fn(&str) -> String;
+    let doubled: Edit = |text| {
+        let mut settings: Value = serde_json::from_str(text).unwrap();
+        let list = settings["hooks"]["PreToolUse"].as_array_mut().unwrap();
+        list.push(list[0].clone());
+        settings.to_string()
+    };
+    let narrowed: Edit = |text| {
+        let mut settings: Value = serde_json::from_str(text).unwrap();
+        settings["hooks"]["PreToolUse"][0]["matcher"] = "Bash".into();
+        settings.to_string()
+    };
+    let commented: Edit = |text| text.replacen('{', "{ // mine\n", 1);
+    let off: Edit = |text| text.replacen('{', "{\"disableAllHooks\": true,", 1);
+    for (edit, state, detail) in [
+        (commented, "ineffective", "comments"),
+        (off, "ineffective", "switched off"),
+        (narrowed, "incomplete", ""),
+        (doubled, "duplicated", ""),
+    ] {
+        let lab = Lab::new();
+        lab.run(&["connect", "claude"]);
+        lab.write(SETTINGS, edit(&read(&lab, SETTINGS)));
+        let claude = status(&lab, "claude");
+        let link = &claude["links"][0];
+        assert_eq!((&link["state"], &claude["connected"]), (&json!(state), &json!(false)), "{claude}");
+        assert!(link["detail"].as_str().unwrap_or_default().contains(detail), "{claude}");
+        assert_eq!(claude["duplicated"], state == "duplicated");
+        assert_eq!(lab.run(&["connect"]).code, 1);
+        if detail.is_empty() {
+            assert_eq!(lab.run(&["connect", "claude"]).code, 0);
+            assert_eq!(status(&lab, "claude")["connected"], true);
+        }
+    }
 }
 
 #[test]

@@ -74,7 +74,8 @@ pub struct AgentDialect {
     pub fields: &'static [Field],
     /// How it names the tools of MCP servers.
     pub mcp: McpName,
-    /// Its tools that do more than those of other agents with the same name, and what they are here.
+    /// Its tools that do more than those of other agents with the same name, or are named as those of servers are, and what
+    /// they are here.
     pub own_tools: &'static [(&'static str, &'static str)],
     /// Whether all hooks of one event are told the same time, to the millisecond, and those of the next another.
     pub stamps_events: bool,
@@ -175,7 +176,7 @@ pub enum McpName {
     Colon,
     /// `SERVER__TOOL`.
     Bare,
-    /// One tool of this name for all of them; `server_name` and `tool_name` are among its arguments.
+    /// One tool of this name for all of them, with `server_name` and `tool_name` among its arguments; or `SERVER__TOOL`.
     Arguments(&'static str),
     /// `SERVER` and `TOOL` with this sign between them, which either may have, too; the tools of the agent itself have none.
     Joined(char),
@@ -286,7 +287,12 @@ impl AgentDialect {
     pub fn told_to_wait(&self, event: &str) -> Option<Duration> {
         let own = self.events.iter().find(|known| known.name == event).and_then(|known| known.timeout);
         let is_short = own.zip(self.timeout).is_some_and(|(own, usual)| own < usual);
-        let has_key = !matches!(self.home.form, home::Form::Flat(home::FlatEntry { timeout: None, .. }));
+        let has_key = match self.home.form {
+            home::Form::Groups => true,
+            home::Form::Flat(entry) => entry.timeout.is_some(),
+            // In files of our own nothing says how long to wait, so it is the agent that may give up.
+            home::Form::Own(_) => self.timeout.is_none(),
+        };
         (has_key && !is_short).then_some(home::WAIT)
     }
 

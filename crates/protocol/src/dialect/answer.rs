@@ -138,7 +138,7 @@ pub(super) fn with_plain_end(answer: Answer, output: &Output<'_>) -> Answer {
     let refuses = answer.verdict.flow.refuses();
     let mut answer = with_end(answer, output);
     if let Some(failure) = answer.failure.as_mut().filter(|_| output.end == End::Exited(2) && !refuses) {
-        failure.push_str("; exit 2 refuses only in a hook with \"dialect\": \"agent\"");
+        failure.push_str("; exit 2 refuses in a hook with \"dialect\": \"agent\", not here");
     }
     answer
 }

@@ -128,18 +128,29 @@ impl Declaration {
         !self.effects.is_empty() && !self.has(|effect| !looks(effect))
     }
 
-    /// Every name of the tool, and of those whose work it does as well.
+    /// Every name by which a matcher may mean a call of this tool.
     pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
-        let tools = TOOLS.iter().filter(|tool| self.does(tool));
-        tools.flat_map(|tool| {
+        self.wanted_as().flat_map(|tool| {
             let foreign = FOREIGN.iter().filter(|row| row.tool.name == tool.name);
             std::iter::once(tool.name).chain(foreign.map(|row| row.name))
         })
     }
 
+    /// The tools whose matchers mean a call of this one, too.
+    pub fn wanted_as(&'static self) -> impl Iterator<Item = &'static Declaration> {
+        TOOLS.iter().copied().filter(|wanted| self.fits(wanted))
+    }
+
     /// Whether it does the work of this tool.
     pub fn does(&self, tool: &Declaration) -> bool {
         self.name == tool.name || self.also.contains(&tool.name)
+    }
+
+    /// Whether who wants to hear of `wanted` wants to hear of this tool: it does the same work, or `wanted` is the one tool of
+    /// some agent for several kinds of work, of which this is one.
+    pub fn fits(&self, wanted: &Declaration) -> bool {
+        let is_part = |work: &&str| self.name == *work || self.also.contains(work);
+        self.does(wanted) || (wanted.also.len() > 1 && wanted.also.iter().any(|work| is_part(&work)))
     }
 }
 

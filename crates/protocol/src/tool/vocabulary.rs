@@ -1,5 +1,7 @@
 //! Calls across vocabularies: the same arguments under the names of our tools and of every agent's.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::effect::{Declaration, ForeignTool, declared, same_name};
@@ -91,10 +93,32 @@ fn files(tool: &Declaration, args: &Map<String, Value>) -> Option<Vec<Value>> {
     Some(listed?.as_array()?.iter().filter_map(named).collect())
 }
 
-/// Several commands as one.
+/// Several commands as one text; each is a text itself, or a program with its arguments.
 fn joined(commands: &Value) -> Option<Value> {
-    let commands: Option<Vec<&str>> = commands.as_array()?.iter().map(Value::as_str).collect();
+    let commands: Option<Vec<Cow<'_, str>>> = match commands {
+        Value::Array(commands) => commands.iter().map(command_line).collect(),
+        one => command_line(one).map(|one| vec![one]),
+    };
     commands.map(|commands| commands.join("\n").into())
+}
+
+fn command_line(command: &Value) -> Option<Cow<'_, str>> {
+    if let Some(text) = command.as_str() {
+        return Some(text.into());
+    }
+    let program = command.get(ONE)?.as_str()?;
+    let Some(args) = command.get("args") else { return Some(program.into()) };
+    let words: Option<Vec<Cow<'_, str>>> = args.as_array()?.iter().map(|word| word.as_str().map(quoted)).collect();
+    Some(format!("{program} {}", words?.join(" ")).into())
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./=:,@%+".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
 /// The arguments with a patch on top, which may use other names for them: each name of a changed argument has the new
@@ -220,6 +244,7 @@ mod tests {
             ("read_many_files", json!({"include": ["a.rs"]}), json!("a.rs"), json!(["a.rs"])),
             ("fs_read", json!({"operations": [{"path": "a"}, {"path": "b"}]}), Value::Null, json!(["a", "b"])),
             ("Read", json!({"file_path": "a.rs"}), json!("a.rs"), Value::Null),
+            ("read_files", json!({"files": [{"path": "a.rs"}]}), json!("a.rs"), json!(["a.rs"])),
         ] {
             let mut args = object(&args).clone();
             add_canonical(tool, &mut args);
@@ -237,6 +262,15 @@ mod tests {
         assert_eq!(Value::Object(changed), json!({"commands": ["ls"], "command": "ls"}));
         let changed = patched("Bash", object(&json!({"command": "ls"})), object(&json!({"commands": ["a", "b"]})));
         assert_eq!(Value::Object(changed), json!({"command": "a\nb"}));
+        for commands in [
+            json!("git push -f 'a b'"),
+            json!({"command": "git", "args": ["push", "-f", "a b"]}),
+            json!([{"command": "git", "args": ["push", "-f", "a b"]}]),
+        ] {
+            let mut args = Map::from_iter([("commands".to_owned(), commands)]);
+            add_canonical("run_commands", &mut args);
+            assert_eq!(args["command"], "git push -f 'a b'");
+        }
         let raw = json!({"commands": ["ls"]});
         let changed = patched("run_commands", object(&raw), object(&json!({"cmd": "pwd"})));
         assert_eq!(Value::Object(changed), json!({"commands": ["pwd"]}));

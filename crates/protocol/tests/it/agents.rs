@@ -3,9 +3,9 @@
 use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Capabilities, Part, Pick, Way};
 use ollm_protocol::event::Power;
-use ollm_protocol::{Dialect, End, Event, EventKind, Flow, Reply, Request, Verdict, joined};
+use ollm_protocol::{Dialect, End, Event, EventKind, Flow, Output, Reply, Request, Verdict, joined};
 use proptest::prelude::*;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::{HOOK, cases, said_at};
 
@@ -349,4 +349,49 @@ fn what_ends_a_turn_refuses_as_well_where_the_event_would_happen_all_the_same() 
         assert_eq!(ends(agent, event), (0, alone.to_owned()), "{agent} {event}");
     }
     assert_eq!(ends("droid", "PreCompact"), (2, String::new()));
+}
+
+#[test]
+fn a_system_message_is_for_the_person_where_the_agent_shows_it() {
+    for (agent, is_shown) in [("claude", true), ("gemini", true), ("codex", true), ("cline", false), ("cursor", false)]
+    {
+        let dialect = ollm_protocol::dialect::by_name(agent).unwrap();
+        let output = Output { stdout: br#"{"systemMessage": "look"}"#, stderr: b"", end: End::Exited(0) };
+        let verdict = dialect.read_verdict(EventKind::BeforeTool, &output).verdict;
+        let told = (verdict.messages, verdict.system_messages);
+        let look = vec!["look".to_owned()];
+        assert_eq!(told, if is_shown { (look, vec![]) } else { (vec![], look) }, "{agent}");
+    }
+}
+
+#[test]
+fn calls_of_real_clients_are_known_under_our_names() {
+    let call = |agent: &str, bytes: Value| {
+        let dialect = ollm_protocol::dialect::by_name(agent).unwrap();
+        let event = dialect.read_event(bytes.to_string().as_bytes()).unwrap().event;
+        (event.text("tool_name").unwrap().to_owned(), event.args().cloned().unwrap_or_default())
+    };
+    let cline = |tool: &str, input: Value| {
+        call(
+            "cline",
+            json!({"hookName": "tool_call", "taskId": "t", "tool_call": {"id": "1", "name": tool, "input": input}}),
+        )
+    };
+    for commands in [json!(["git push -f"]), json!("git push -f"), json!({"commands": "git push -f"})] {
+        assert_eq!(cline("run_commands", commands).1["command"], "git push -f");
+    }
+    assert_eq!(cline("editor", json!({"path": "a", "new_text": "x"})).1["file_path"], "a");
+    assert_eq!(cline("github__create_issue", json!({})).0, "mcp__github__create_issue");
+    let opencode = |tool: &str, args: Value| {
+        call("opencode", json!({"hook": "tool.execute.before", "input": {"tool": tool}, "output": {"args": args}}))
+    };
+    assert_eq!(opencode("plan_exit", json!({})).0, "plan_exit");
+    assert_eq!(opencode("github_create_issue", json!({})).0, "mcp__github__create_issue");
+    let patch = "*** Begin Patch\n*** Add File: a.rs\n+x\n*** End Patch";
+    assert_eq!(opencode("apply_patch", json!({"patchText": patch})).1["path"], "a.rs");
+    let droid = |tool: &str, input: Value| {
+        call("droid", json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}))
+    };
+    assert_eq!(droid("LS", json!({"directory_path": "/src"})).1["path"], "/src");
+    assert_eq!(droid("Glob", json!({"folder": "/src"})).1["path"], "/src");
 }

@@ -49,13 +49,18 @@ fn an_agent_that_shows_messages_tells_of_them_when_a_session_begins() {
 }
 
 #[test]
-fn where_an_agent_would_take_it_for_context_it_stays_silent() {
+fn where_an_agent_shows_no_message_the_model_is_told() {
     let lab = lab();
-    let event = json!({"hook_event_name": "agentSpawn", "cwd": lab.project}).to_string();
-    let ran = lab.event_from("kiro", &event);
-    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""), "{ran:?}");
-    let cursor = json!({"hook_event_name": "sessionStart", "session_id": "s"}).to_string();
-    assert_eq!(lab.event_from("cursor", &cursor).stdout, "{}\n");
+    for (agent, event) in [
+        ("kiro", json!({"hook_event_name": "agentSpawn", "cwd": lab.project})),
+        ("cursor", json!({"hook_event_name": "sessionStart", "session_id": "s"})),
+        ("copilot", json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"})),
+        ("cline", json!({"hookName": "TaskStart", "taskId": "t", "workspaceRoots": [lab.project]})),
+    ] {
+        let ran = lab.event_from(agent, &event.to_string());
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{agent}: {ran:?}");
+        assert!(ran.stdout.contains("ollm: ") && ran.stdout.contains("`stranger`"), "{agent}: {ran:?}");
+    }
 }
 
 #[test]

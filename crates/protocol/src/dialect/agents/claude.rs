@@ -11,7 +11,7 @@ use super::forms::{
     NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
     UPDATED_INPUT, UPDATED_OUTPUT,
 };
-use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -37,6 +37,7 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
         project: Some(".claude/settings.json"),
         also_reads: &[],
         form: Form::Groups,
+        shell: LineShell::Sh,
         events: &[
             "SessionStart",
             "SessionEnd",

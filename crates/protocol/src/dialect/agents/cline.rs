@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text};
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -22,7 +22,8 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
     own_tools: &[],
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
-    timeout: None,
+    // A call waits so long for its hooks; nothing in a hook's file says otherwise.
+    timeout: Some(Duration::from_mins(2)),
     refusal: CANCEL,
     nothing: "",
     refusing: |_, status| status == 2,
@@ -33,6 +34,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
         project: Some(".clinerules/hooks"),
         also_reads: &[],
         form: Form::Own(files),
+        shell: LineShell::Sh,
         events: &[
             "TaskStart",
             "TaskResume",

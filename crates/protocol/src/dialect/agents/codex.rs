@@ -10,7 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY,
     PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
 
@@ -36,6 +36,7 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         project: Some(".codex/hooks.json"),
         also_reads: &[],
         form: Form::Groups,
+        shell: LineShell::Login,
         events: USUAL,
         taste: Taste { keys: Some(&["description", "hooks"]), ..Taste::PLAIN },
         review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION};
-use super::home::{FlatEntry, Foreign, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -39,6 +39,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
             when: Some("in folders that you trust there"),
         }],
         form: Form::Flat(FlatEntry { version: true, typed: true, command: "bash", timeout: Some("timeoutSec") }),
+        shell: LineShell::Sh,
         events: &[
             "SessionStart",
             "SessionEnd",

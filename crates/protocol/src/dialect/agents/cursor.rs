@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
-use super::home::{FlatEntry, Foreign, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{FlatEntry, Foreign, Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -45,6 +45,7 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         }],
         form: Form::Flat(FlatEntry { version: true, typed: false, command: "command", timeout: Some("timeout") }),
         // The events of single tools would ask a second time.
+        shell: LineShell::Sh,
         events: &[
             "sessionStart",
             "sessionEnd",

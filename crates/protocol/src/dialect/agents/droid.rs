@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, UPDATED_INPUT};
-use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
 pub(super) static DROID: AgentDialect = AgentDialect {
     name: "droid",
     title: "Factory Droid",
-    checked: "0.225.2, the client itself at PreToolUse; else its documentation",
+    checked: "0.215.0, the client itself at PreToolUse; else its documentation",
     event_fields: &["hook_event_name"],
     events: EVENTS,
     fields: &[],
@@ -32,6 +32,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
         project: Some(".factory/settings.json"),
         also_reads: &[],
         form: Form::Groups,
+        shell: LineShell::Sh,
         events: &[
             "SessionStart",
             "SessionEnd",

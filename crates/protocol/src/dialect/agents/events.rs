@@ -6,11 +6,10 @@ use super::field::{get, set, take};
 use super::{AgentDialect, AgentEvent, Field, McpName, Pick};
 use crate::dialect::{DialectError, Request, Spelling, line, request_object};
 use crate::event::{COMMON, Event, EventKind};
-use crate::tool;
+use crate::matcher::UNNAMED_SERVER;
+use crate::tool::{self, Effect};
 
 const SEPARATOR: &str = "__";
-/// Stands for a server that the agent does not name.
-const UNNAMED: &str = "unknown";
 
 impl AgentDialect {
     /// Reads an event; `named` is its name, where it does not say that itself.
@@ -132,6 +131,13 @@ impl AgentDialect {
             (*meant).clone_into(&mut name);
             data.insert("tool_name".to_owned(), (*meant).into());
         }
+        // A tool that runs commands may be given them without a name.
+        if let Some(commands @ (Value::String(_) | Value::Array(_))) = data.get("args")
+            && tool::declared(&name).is_some_and(|tool| tool.has(|effect| effect == Effect::RunsEach))
+        {
+            let args = Map::from_iter([("commands".to_owned(), commands.clone())]);
+            data.insert("args".to_owned(), args.into());
+        }
         data.get_mut("args")
             .and_then(Value::as_object_mut)
             .map(|args| tool::add_canonical(&name, args))
@@ -157,28 +163,39 @@ impl AgentDialect {
         if event.is_some_and(|event| event.pick == Pick::Mcp) {
             let parts = data.shift_remove("mcp").unwrap_or_default();
             let part = |name: &str| parts.get(name).and_then(Value::as_str);
-            return Some(mcp_name(part("server").unwrap_or(UNNAMED), part("tool").unwrap_or_default()));
+            return Some(mcp_name(part("server").unwrap_or(UNNAMED_SERVER), part("tool").unwrap_or_default()));
         }
         let name = data.get("tool_name").and_then(Value::as_str)?;
         match self.mcp {
             McpName::Arguments(tool) if tool == name => {
                 let part = |name: &str| data.get("args")?.get(name)?.as_str();
-                Some(mcp_name(part("server_name").unwrap_or(UNNAMED), part("tool_name").unwrap_or_default()))
+                Some(mcp_name(part("server_name").unwrap_or(UNNAMED_SERVER), part("tool_name").unwrap_or_default()))
             }
-            McpName::Canonical | McpName::Arguments(_) => None,
+            McpName::Canonical => None,
             McpName::Gemini => {
                 let part = |name: &str| get(data, name).and_then(Value::as_str);
                 Some(mcp_name(part("mcp_context.server_name")?, part("mcp_context.tool_name")?))
             }
             McpName::At => name.strip_prefix('@')?.split_once('/').map(|(server, tool)| mcp_name(server, tool)),
-            McpName::Colon => name.strip_prefix("MCP:").map(|tool| mcp_name(UNNAMED, tool)),
-            McpName::Bare | McpName::Joined(_) if tool::declared(name).is_some() || name.starts_with("mcp__") => None,
-            McpName::Bare => name.split_once(SEPARATOR).map(|(server, tool)| mcp_name(server, tool)),
+            McpName::Colon => name.strip_prefix("MCP:").map(|tool| mcp_name(UNNAMED_SERVER, tool)),
+            McpName::Arguments(_) | McpName::Bare | McpName::Joined(_)
+                if tool::declared(name).is_some() || name.starts_with("mcp__") || self.is_own(name) =>
+            {
+                None
+            }
+            McpName::Arguments(_) | McpName::Bare => {
+                name.split_once(SEPARATOR).map(|(server, tool)| mcp_name(server, tool))
+            }
             McpName::Joined(sign) => {
                 let parts = name.split_once(sign).filter(|(server, tool)| !server.is_empty() && !tool.is_empty());
                 parts.map(|(server, tool)| mcp_name(server, tool))
             }
         }
+    }
+
+    /// Whether it is a tool of the agent itself that is named as one of a server.
+    fn is_own(&self, name: &str) -> bool {
+        self.own_tools.iter().any(|(own, _)| *own == name)
     }
 
     /// Puts a call into the words of the agent.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Event, Reason, ToolMode, Tools, Word};
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, SYSTEM_MESSAGE};
-use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -33,6 +33,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
         project: Some(".gemini/settings.json"),
         also_reads: &[],
         form: Form::Groups,
+        shell: LineShell::Bash,
         events: &[
             "SessionStart",
             "SessionEnd",

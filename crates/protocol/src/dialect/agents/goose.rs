@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::Part::Word;
 use super::forms::DECISION_BLOCK;
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm};
+use super::home::{
+    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm,
+};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -35,6 +37,7 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
         project: Some(".agents/plugins/ollm"),
         also_reads: &[],
         form: Form::Own(files),
+        shell: LineShell::Sh,
         events: &[
             "SessionStart",
             "SessionEnd",

@@ -22,6 +22,10 @@ impl AgentDialect {
                 reading.warnings.splice(0..0, warnings);
                 let mut answer = reading.into_answer();
                 self.heard(kind, object, &mut answer.verdict);
+                if self.shows_system_messages() {
+                    let Verdict { system_messages, messages, .. } = &mut answer.verdict;
+                    messages.splice(0..0, system_messages.drain(..));
+                }
                 answer
             }
             // Plain text is an answer here; what begins like an object was not meant as plain text.
@@ -35,6 +39,12 @@ impl AgentDialect {
             return answer;
         }
         answer::with_end(answer, output)
+    }
+
+    /// Whether the agent shows a `systemMessage` to the person, and not to the model as our own dialect does.
+    fn shows_system_messages(&self) -> bool {
+        let shows = |way: Way| matches!(way, Way::Json([("systemMessage", _)]));
+        self.events.iter().any(|event| shows(event.can.message))
     }
 
     fn plain(&self, kind: EventKind, output: &Output<'_>) -> Answer {

@@ -20,6 +20,8 @@ pub struct Home {
     pub also_reads: &'static [Foreign],
     /// What stands there.
     pub form: Form,
+    /// What runs the line that stands there.
+    pub shell: LineShell,
     /// The events at which it asks us: not those that happen for each piece of an answer.
     pub events: &'static [&'static str],
     /// What it does with a file that is not plain JSON.
@@ -106,6 +108,17 @@ pub enum Form {
     Flat(FlatEntry),
     /// Files that are ours alone, made from the command for each event.
     Own(fn(&Commands<'_>) -> Vec<OwnFile>),
+}
+
+/// The shell that an agent runs a hook's line in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineShell {
+    /// The system's.
+    Sh,
+    /// `bash`, wherever it is found.
+    Bash,
+    /// The person's own, with what they read in at a login.
+    Login,
 }
 
 /// The keys of an entry in a flat list.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm};
+use super::home::{
+    Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm,
+};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
@@ -33,6 +35,7 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
         project: Some(".kiro/hooks"),
         also_reads: &[],
         form: Form::Own(files),
+        shell: LineShell::Sh,
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
         taste: Taste::ANYTHING,
         review: None,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Part::{Args, Result, Word};
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{Commands, Form, Home, LineShell, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -22,7 +22,7 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
     events: EVENTS,
     fields: &[field("directory", "cwd"), field("input.sessionID", "session_id")],
     mcp: McpName::Joined('_'),
-    own_tools: &[],
+    own_tools: OWN_TOOLS,
     stamps_events: false,
     timeout_unit: Duration::from_secs(1),
     timeout: None,
@@ -36,10 +36,12 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
         project: Some(".opencode/plugins"),
         also_reads: &[],
         form: Form::Own(files),
+        shell: LineShell::Sh,
         events: &[
             "tool.execute.before",
             "tool.execute.after",
             "permission.ask",
+            "permission.asked",
             "chat.message",
             "experimental.session.compacting",
             "session.created",
@@ -62,6 +64,13 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
     },
 };
 
+const OWN_TOOLS: &[(&str, &str)] = &[
+    ("plan_enter", "plan_enter"),
+    ("plan_exit", "plan_exit"),
+    ("list_mcp_resources", "list_mcp_resources"),
+    ("read_mcp_resource", "read_mcp_resource"),
+];
+
 const ASSIGN_ARGS: Way = Way::Json(&[("output.args", Args)]);
 const ASSIGN_RESULT: Way = Way::Json(&[("output.output", Result)]);
 const ALLOW: Way = Way::Json(&[("output.status", Word("allow"))]);
@@ -78,6 +87,7 @@ const TOOL_DONE: &[Field] = &[
     field("output.output", "result"),
 ];
 const PERMISSION: &[Field] = &[field("input.type", "operation"), field("input.metadata", "details")];
+const PERMISSION_ASKED: &[Field] = &[field("input.permission", "operation"), field("input.metadata", "details")];
 const PROMPT: &[Field] = &[formed("output.parts", "prompt", FieldForm::Parts)];
 const SAID: &[Field] = &[field("output.text", "response")];
 const FILE: &[Field] = &[field("input.file", "path")];
@@ -104,6 +114,8 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("tool.definition", EventKind::Custom, TOLD),
     AgentEvent::new("permission.ask", EventKind::ApprovalRequest, Capabilities { allow: ALLOW, block: DENY, ..TOLD })
         .with(&[PERMISSION]),
+    // What newer versions tell in place of the question above, which they no longer put.
+    AgentEvent::new("permission.asked", EventKind::ApprovalRequest, TOLD).with(&[PERMISSION_ASKED]),
     AgentEvent::new("command.execute.before", EventKind::Custom, TOLD),
     AgentEvent::new("shell.env", EventKind::Custom, TOLD),
     AgentEvent::new("experimental.chat.messages.transform", EventKind::Custom, TOLD),
@@ -116,7 +128,7 @@ const EVENTS: &[AgentEvent] = &[
 
 /// A plugin in JavaScript that starts us: this agent runs no commands by itself.
 fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
-    let is_told = |event: &&&str| event.starts_with("session.") || event.starts_with("file.");
+    let is_told = |event: &&&str| ["session.", "file.", "permission.asked"].iter().any(|told| event.starts_with(told));
     let told: Vec<&&str> = commands.events.iter().filter(is_told).collect();
     let asked: Vec<&&str> = commands.events.iter().filter(|event| !is_told(event)).collect();
     let text = include_str!("opencode.js")

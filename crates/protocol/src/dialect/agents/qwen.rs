@@ -10,7 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, HALT_BLOCKED, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY,
     NESTED_CONTEXT, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
+use super::home::{Form, Home, LineShell, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -37,6 +37,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
         project: Some(".qwen/settings.json"),
         also_reads: &[],
         form: Form::Groups,
+        shell: LineShell::Sh,
         events: USUAL,
         taste: Taste::ANYTHING,
         review: None,

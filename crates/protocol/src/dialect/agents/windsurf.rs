@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::home::{FlatEntry, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::home::{FlatEntry, Form, Home, LineShell, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Pick, Way, field};
 use crate::event::EventKind;
 
@@ -31,6 +31,7 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
         project: Some(".windsurf/hooks.json"),
         also_reads: &[],
         form: Form::Flat(FlatEntry { version: false, typed: false, command: "command", timeout: None }),
+        shell: LineShell::Sh,
         events: &[
             "pre_read_code",
             "post_read_code",
