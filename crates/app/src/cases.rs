@@ -134,13 +134,16 @@ impl Case {
 /// What one hook made of an event, in the words of a case.
 pub fn actual(outcome: &Outcome) -> Value {
     let report = outcome.reports.first();
-    let mut words = outcome::to_json(outcome);
-    words["message"] = json!(joined(&outcome.verdict.messages));
-    words["askAgent"] = json!(joined(&outcome.verdict.prompts));
-    words["status"] = json!(report.map(|report| report.status.name()));
-    words["error"] = json!(report.and_then(|report| report.error.clone()));
-    words["skipped"] = json!(outcome.skipped.first().map(|skip| skip.reason.name()));
-    words
+    let answer = outcome::to_json(outcome);
+    let word = |field: &str| match field {
+        "message" => json!(joined(&outcome.verdict.messages)),
+        "askAgent" => json!(joined(&outcome.verdict.prompts)),
+        "status" => json!(report.map(|report| report.status.name())),
+        "error" => json!(report.and_then(|report| report.error.clone())),
+        "skipped" => json!(outcome.skipped.first().map(|skip| skip.reason.name())),
+        same => answer.get(same).cloned().unwrap_or_default(),
+    };
+    FIELDS.iter().map(|field| ((*field).to_owned(), word(field))).collect()
 }
 
 fn fits(expected: &Value, actual: Option<&Value>) -> bool {

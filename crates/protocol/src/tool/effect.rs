@@ -149,8 +149,8 @@ impl Declaration {
     /// Whether who wants to hear of `wanted` wants to hear of this tool: it does the same work, or `wanted` is the one tool of
     /// some agent for several kinds of work, of which this is one.
     pub fn fits(&self, wanted: &Declaration) -> bool {
-        let is_part = |work: &&str| self.name == *work || self.also.contains(work);
-        self.does(wanted) || (wanted.also.len() > 1 && wanted.also.iter().any(|work| is_part(&work)))
+        let does = |work: &&str| self.name == *work || self.also.contains(work);
+        self.does(wanted) || (wanted.also.len() > 1 && wanted.also.iter().any(does))
     }
 }
 
