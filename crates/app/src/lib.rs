@@ -58,7 +58,7 @@ pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::AppError;
 pub use forecast::{Forecast, Step};
-pub use migrate::{MigrateError, migrate, migration_json};
+pub use migrate::{MigrateError, migrate, migrate_on_load, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
