@@ -23,11 +23,11 @@ use crate::complete::complete;
 use crate::error::AppError;
 use crate::guards::{guard_id, guards, refusing_guard, shared_guards, unread_project};
 use crate::migrate::migrate_on_load;
-use crate::port::Notices;
+use crate::port::{Notices, Shared};
 use crate::servers::McpTools;
 use crate::telemetry::Telemetry;
 use crate::trace;
-use crate::watch::LateEnds;
+use crate::watch::{LateEnds, ProjectWatch};
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
 #[derive(Debug)]
@@ -63,6 +63,8 @@ pub struct App {
     pub changes: Changes,
     /// When hooks ended that nobody waited for.
     pub(crate) late_ends: LateEnds,
+    /// The files of the project, where a chat watches them.
+    pub watch: Arc<Shared<Option<ProjectWatch>>>,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
     context: AppContext,
@@ -311,6 +313,7 @@ impl App {
             mcp_tools: None,
             changes,
             late_ends: LateEnds::default(),
+            watch: Arc::default(),
             kept,
             context: context.clone(),
             migrated,

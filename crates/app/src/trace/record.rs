@@ -17,6 +17,26 @@ pub struct Record {
     pub value: Value,
 }
 
+/// How a hook ended that nobody waited for.
+#[derive(Debug)]
+pub(crate) struct LateEnd {
+    /// The dispatch it belongs to.
+    pub(crate) trace_id: String,
+    /// The hook's id.
+    pub(crate) id: String,
+    /// What went wrong, if anything did.
+    pub(crate) error: Option<String>,
+}
+
+impl LateEnd {
+    /// The one in a line, if that is about one.
+    pub(crate) fn of_line(line: &[u8]) -> Option<LateEnd> {
+        let record = Record::parse(line).ok()?;
+        let text = |field: &str| Some(record.late()?.get(field)?.as_str()?.to_owned());
+        Some(LateEnd { trace_id: record.id().to_owned(), id: text("id")?, error: text("error") })
+    }
+}
+
 impl Record {
     /// The record in a line as it is stored; none for what came of an async hook, and for what is damaged or newer.
     pub fn of_line(line: &[u8]) -> Option<Record> {

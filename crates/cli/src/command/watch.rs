@@ -62,6 +62,9 @@ impl WatchListener for Screen<'_, '_> {
             let _ = self.output.lock().text(&event_text(change, outcome));
         }
         let mut output = self.output.lock();
+        for failure in &decision.failures {
+            output.tell_failure(&failure.message);
+        }
         for note in &decision.messages {
             output.tell(&format!("hook `{}`: {}", note.hook, note.text));
         }
