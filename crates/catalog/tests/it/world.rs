@@ -82,6 +82,15 @@ impl World {
         self.look(|surroundings| extensions_for(moment, index, surroundings))
     }
 
+    /// The extensions as they are now, where the folder of each has been approved as that of this name in the home.
+    pub(crate) fn extensions_approved_as(&self, copy: &str) -> (Extensions, Vec<Problem>) {
+        let copy = self.base().join(copy);
+        let copy_of = |_: &Path| Some(copy.clone());
+        self.look(|surroundings| {
+            extensions(&Surroundings { approved: Some(&copy_of), vouched: Some(&copy_of), ..*surroundings })
+        })
+    }
+
     fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let env = |name: &str| self.env.get(name).cloned();
         let (config, _) = configuration(&self.places, &env, &self.overrides);
