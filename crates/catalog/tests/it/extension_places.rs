@@ -39,7 +39,7 @@ fn a_link_to_a_file_is_no_extension() {
     let world = World::new();
     let file = world.write("home/a-file", "");
     world.manifest("home", "x", manifest("x", &json!({})));
-    link(&file, &world.base().join("home/.ollm/extensions/linked"));
+    link(&file, world.base().join("home/.ollm/extensions/linked"));
     let (found, problems) = world.extensions();
     assert_eq!((found.iter().count(), problems), (1, Vec::new()));
 }
