@@ -102,6 +102,12 @@ impl Record {
         at(self.value.get("verdict").unwrap_or(&Value::Null), field)
     }
 
+    /// A part of what hooks answered. Records with all data of their event have all parts, others the reason.
+    pub fn answer(&self, part: &str) -> Option<&Value> {
+        let whole = self.value.get("answer").and_then(|answer| answer.get(part));
+        whole.or_else(|| Some(self.verdict(part)).filter(|said| part == "reason" && !said.is_null()))
+    }
+
     /// Whether the operation went on.
     pub fn continues(&self) -> bool {
         self.verdict("continue") == &Value::Bool(true)
@@ -200,6 +206,8 @@ pub struct LeftOut {
     pub broken: usize,
     /// Lines that a newer version wrote.
     pub newer: usize,
+    /// Whether there are older lines, in a file that is longer than it may be.
+    pub older: bool,
 }
 
 /// All records, newest first; lines that are none are counted.
@@ -256,7 +264,8 @@ impl Records {
 
     /// How many lines were left out so far.
     pub fn left_out(&self) -> LeftOut {
-        LeftOut { broken: self.broken, newer: self.newer }
+        let older = self.lines.as_ref().is_some_and(Lines::has_passed_over);
+        LeftOut { broken: self.broken, newer: self.newer, older }
     }
 }
 

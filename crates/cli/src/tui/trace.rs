@@ -158,7 +158,7 @@ impl ListContent for Events {
                 Deed::Arrange
             }
             (TraceKey::Stats, _) => {
-                let command = TraceCommand::Stats { filters: TraceFilters::default(), json: false };
+                let command = TraceCommand::Stats { filters: TraceFilters::default(), long: false, json: false };
                 trace("counting events".to_owned(), Some(command), None)
             }
             (_, None) => Deed::None,
