@@ -13,9 +13,20 @@ use crate::remedy::COMMANDS;
 
 /// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.
 pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> Chosen<T> {
+    ask_unless(text, question, offered, &|| false, output)
+}
+
+/// Asks like [`ask`], until `over` says that the answer is not needed any more, which is no.
+pub(crate) fn ask_unless<T: Clone>(
+    text: &str,
+    question: &str,
+    offered: &[(&str, T)],
+    over: &dyn Fn() -> bool,
+    output: &mut Output,
+) -> Chosen<T> {
     let text = escape_for_people(text);
     if output.asker().is_there() {
-        return output.asker().choose(&format!("{text}\n{question}"), offered, &|| false);
+        return output.asker().choose(&format!("{text}\n{question}"), offered, over);
     }
     output.explain(&text);
     Chosen::Nobody

@@ -79,6 +79,11 @@ fn the_guide_to_extensions_prints_what_it_shows() {
 }
 
 #[test]
+fn the_guide_to_installing_prints_what_it_shows() {
+    check("installing.md");
+}
+
+#[test]
 fn every_page_with_a_transcript_is_run() {
     let own = include_str!("transcripts.rs");
     for page in fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()) {

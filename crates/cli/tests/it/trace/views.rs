@@ -157,7 +157,7 @@ fn a_followed_trace_that_cannot_be_read_any_more_says_so_in_its_last_line() {
     let lines = BufReader::new(following.stdout.take().unwrap()).lines();
     let (sender, heard) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
-        let lines = lines.map(|line| line.unwrap()).inspect(|_| drop(sender.send(())));
+        let lines = lines.map(Result::unwrap).inspect(|_| sender.send(()).unwrap_or_default());
         lines.last().unwrap()
     });
     // It hears what comes once it listens; when that is, nobody says.
