@@ -39,7 +39,9 @@ impl Walk<'_> {
             Node::Unary(_, operand) => self.expr(operand),
             Node::Chain(first, links) => {
                 self.expr(first);
-                links.iter().for_each(|link| self.expr(&link.right));
+                for link in links {
+                    self.expr(&link.right);
+                }
             }
             Node::Choice(parts) => parts.iter().for_each(|part| self.expr(part)),
             Node::Path(base, steps) => self.path(base, steps),
@@ -102,8 +104,7 @@ impl Walk<'_> {
 /// The field that a step goes down to.
 fn field(step: &Step) -> Option<&str> {
     match &step.kind {
-        StepKind::Field(name) => Some(name),
-        StepKind::Index(Expr { node: Node::Literal(Literal::Text(name)), .. }) => Some(name),
+        StepKind::Field(name) | StepKind::Index(Expr { node: Node::Literal(Literal::Text(name)), .. }) => Some(name),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ const MANY: usize = 1_000_000;
 const MOST_CPU: f64 = 0.050;
 
 /// Prints the seconds of CPU that each run of a command takes, one round per line.
-const CPU: &str = r#"
+const CPU: &str = "
 import json, os, subprocess, sys
 rounds, samples, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].split()
 def cpu():
@@ -26,7 +26,7 @@ def cpu():
     return used.ru_utime + used.ru_stime
 for _ in range(rounds):
     print(json.dumps([cpu() for _ in range(samples)]), flush=True)
-"#;
+";
 
 pub(crate) fn traces(lab: &Lab) {
     let (one, many) = (home(&lab.root, "one", 1), home(&lab.root, "many", MANY));

@@ -7,6 +7,7 @@ use ollm_app::{App, AppContext, refuse_approval};
 use ollm_protocol::{Code, Hook};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
+use serde_json::json;
 
 use super::{loaded, understood};
 use crate::command::review;
@@ -36,7 +37,9 @@ pub(super) fn run(
     if digest.is_none() {
         ask_person(name, &whole, output)?;
     }
+    let digest = whole.digest();
     record(name, whole, output)?;
+    output.changed(json!({"extension": name, "approved": digest.to_string()}));
     Ok(OK)
 }
 

@@ -8,6 +8,7 @@ use ollm_catalog::configuration;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
+use serde_json::json;
 
 use crate::arguments::hook::TrustArguments;
 use crate::ask::{Chosen, YES};
@@ -25,6 +26,9 @@ use group::Target;
 pub(super) fn approve(arguments: &TrustArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if arguments.list {
         return list::run(context, arguments.json, output);
+    }
+    if arguments.json {
+        output.collect();
     }
     refuse_approval("hooks", arguments.digest.as_deref(), context)?;
     let app = App::load(context)?;
@@ -172,6 +176,9 @@ fn ask_together(together: &Together<'_>, output: &mut Output) -> Result<(), Fail
 fn record_all(together: Together<'_>, output: &mut Output) -> Result<u8, Failure> {
     let approved = together.approve().map_err(|error| review::unapproved("the hooks", error))?;
     review::tell_approved(&approved, output);
+    for (hook, digest) in &approved.hooks {
+        output.changed(json!({"hook": hook.id(), "approved": digest.to_string()}));
+    }
     Ok(OK)
 }
 
@@ -232,5 +239,6 @@ fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut 
     let approved = app.engine.trust.approve(hook, proposal, term, &app.engine.environment().trust_context());
     approved.map_err(|error| review::unapproved(&format!("hook `{}`", hook.id()), error))?;
     output.tell(&review::told(hook, &proposal.identity.digest, until));
+    output.changed(json!({"hook": hook.id(), "approved": proposal.identity.digest.to_string()}));
     Ok(())
 }

@@ -7,6 +7,7 @@ use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
 use ollm_trust::{Proposal, Standing, Term};
+use serde_json::json;
 
 use crate::command::ext::revoke;
 use crate::command::review;
@@ -52,6 +53,7 @@ pub(super) fn approve(
     let approved = servers.trust.approve(&*known.spec, &proposal, Term::Always, &context.trust_context());
     approved.map_err(|error| review::unapproved(&format!("server `{name}`"), error))?;
     output.tell(&format!("server `{name}` is approved as {}", proposal.identity.digest));
+    output.changed(json!({"server": name, "approved": proposal.identity.digest.to_string()}));
     Ok(OK)
 }
 
