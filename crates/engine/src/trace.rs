@@ -216,7 +216,7 @@ fn answer(outcome: &Outcome) -> Map<String, Value> {
     let text = |texts: &[String]| joined(texts).map(Value::from);
     let fields = [
         ("reason", text(&verdict.reasons)),
-        ("systemMessage", text(&verdict.system_messages)),
+        ("systemMessages", text(&verdict.system_messages)),
         ("messages", text(&verdict.messages)),
         ("context", text(&verdict.context)),
         ("modifiedArgs", outcome.modified_args.clone().map(Value::from)),
