@@ -287,7 +287,7 @@ fn s02_a_namespace_made_by_an_agent_hides_nothing() {
     // Root needs no namespace of users. What it starts first is the ancestor of all others.
     let line = format!("{OLLM} {}; exit $?", approval.join(" "));
     for more in [&[][..], &["-u", "-i"]] {
-        if let Some(ran) = unshared(&lab, &[&["-pf", "--mount-proc"], more, &["sh", "-c", &line]].concat()) {
+        if let Some(ran) = unshared(&lab, &[&["-pf", "--mount-proc"][..], more, &["sh", "-c", &line]].concat()) {
             assert!(ran.code == 4 && ran.stderr.contains("PID namespace"), "{more:?}: {ran:?}");
         }
     }
