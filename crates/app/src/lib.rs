@@ -63,7 +63,7 @@ pub use live_app::LiveApp;
 pub use migrate::{MigrateError, migrate, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
-pub use reload::ReloadWatcher;
+pub use reload::{FilesSeen, ReloadWatcher};
 pub use senders::unsent_events;
 pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
 

@@ -423,6 +423,14 @@ pub(crate) fn say(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
 
+/// A text for the person at the terminal, without colours where they are not wanted.
+pub(crate) fn painted(text: String) -> String {
+    match anstream::AutoStream::choice(&io::stderr()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        _ => text,
+    }
+}
+
 /// Writes one JSON value on a line, from any thread: a part of a stream of them.
 pub(crate) fn print_json(value: &Value) {
     let json = value.to_string();

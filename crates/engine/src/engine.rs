@@ -98,6 +98,11 @@ impl Engine {
         self.dispatch_with(event, Listing::All, Stop::NEVER)
     }
 
+    /// Like [`Engine::dispatch_explained`], until `stop` says so as in [`Engine::dispatch_until`].
+    pub fn dispatch_explained_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
+        self.dispatch_with(event, Listing::All, Stop::when(stop))
+    }
+
     /// What would happen for an event.
     pub fn plan(&self, event: &Event) -> Plan {
         self.planned(event, Listing::All).0

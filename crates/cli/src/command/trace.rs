@@ -213,12 +213,13 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
         for record in records.iter().filter(|record| filter.fits(record)) {
             print(record, format, output)?;
         }
+        thread::sleep(PERIOD);
         Ok(ControlFlow::Continue(()))
     })?;
     stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
 }
 
-/// Hands on the records that come, until whoever takes them has enough; they are asked every period.
+/// Hands on the records that come, until whoever takes them has enough, who also waits between two looks.
 fn hand_on(
     mut follower: Follower,
     mut take: impl FnMut(Vec<Record>) -> Result<ControlFlow<()>, Failure>,
@@ -228,7 +229,6 @@ fn hand_on(
         if take(lines.iter().filter_map(|line| Record::of_line(line)).collect())?.is_break() {
             return Ok(());
         }
-        thread::sleep(PERIOD);
     }
 }
 

@@ -147,7 +147,7 @@ impl ListContent for Events {
                 LiveRecords::More(records) if records.is_empty() => {}
                 LiveRecords::More(records) => feed.send(Batch::More(items(records))),
             }
-            if feed.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if feed.pause() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     }
 

@@ -64,6 +64,8 @@ pub(crate) struct Ui {
     /// Where the tabs and the panel were drawn.
     tabs: Vec<Rect>,
     body: Rect,
+    /// Whether the screen has no room for the panels: what nobody sees takes no keys.
+    is_too_small: bool,
 }
 
 /// Every panel.
@@ -122,6 +124,7 @@ impl Ui {
             spin: 0,
             tabs: Vec::new(),
             body: Rect::default(),
+            is_too_small: false,
         };
         ui.turn_to(first);
         ui
@@ -230,6 +233,8 @@ impl Ui {
             KeyCode::Char('z') if control => return self.effects.push(Effect::Stop),
             KeyCode::Char('q') if control => return self.quit(),
             KeyCode::Char('c') if control && self.leaving.is_some() => return self.quit(),
+            KeyCode::Char('c') if control => {}
+            _ if self.is_too_small => return,
             _ => {}
         }
         if let Some(dialog) = self.questions.front_mut() {
@@ -321,6 +326,7 @@ impl Ui {
         match action {
             Action::None | Action::Changed => {}
             Action::NextPanel => self.turn(1),
+            Action::PreviousPanel => self.turn(PanelName::ALL.len() - 1),
             Action::Help => drop(self.show_help()),
             Action::Run(job) if job.is_background => self.effects.push(Effect::Spawn(panel, job)),
             Action::Run(job) => {
@@ -340,6 +346,9 @@ impl Ui {
             // Moves of the pointer change nothing.
             _ => return,
         };
+        if self.is_too_small {
+            return;
+        }
         self.has_changed = true;
         if let Some(dialog) = self.questions.front_mut() {
             return step.map(|step| dialog.scroll(step)).unwrap_or_default();
@@ -360,6 +369,9 @@ impl Ui {
     }
 
     fn paste(&mut self, text: &str) {
+        if self.is_too_small {
+            return;
+        }
         self.has_changed = true;
         let text: String = text.replace("\r\n", "\n").replace('\r', "\n");
         let kept = text.get(..text.floor_char_boundary(LONGEST_PASTE)).unwrap_or_default();

@@ -226,8 +226,9 @@ fn approve(
     }
     if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
-    } else if ask_person(name, &whole, output).is_err() {
+    } else if let Err(failure) = ask_person(name, &whole, output) {
         // It stays installed, as was accepted before.
+        output.tell(&failure.message);
         output.tell(&waits);
         return Ok(());
     }
@@ -275,7 +276,7 @@ fn changed_files(before: &Path, now: &Path) -> Option<String> {
             true => {}
         }
     }
-    let gone = old.iter().filter(|path| !is_record(path) && !new.contains(path));
+    let gone = old.iter().filter(|path| !is_record(path) && !new.contains(*path));
     changed.extend(gone.map(|path| format!("{} removed", path.display())));
     let more = changed.len().saturating_sub(MOST_NAMED);
     changed.truncate(MOST_NAMED);

@@ -55,7 +55,9 @@ pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Fa
 pub(super) fn ask_person(name: &str, whole: &Together<'_>, output: &mut Output) -> Result<(), Failure> {
     let question = format!("Let the extension `{name}` run from now on, as long as nothing of it changes?");
     let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.digest()));
-    review::ask_yes(&whole.screen(), &format!("extension `{name}`"), &question, [by_script], output)
+    let (what, reviews) = (format!("extension `{name}`"), whole.reviews());
+    review::refuse_unshown(&reviews, &what, (&whole.remedy(), &whole.digest()), output.asker())?;
+    review::ask_yes(&review::screen(&reviews), &what, &question, [by_script], output)
 }
 
 /// The command by which a script approves.

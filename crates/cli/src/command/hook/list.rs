@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ollm_app::{App, AppContext, undeclared_line, unsent_events};
 use ollm_catalog::{Severity, Undeclared};
 use ollm_protocol::Hook;
+use ollm_trust::command_text;
 use serde_json::{Value, json};
 
 use super::show::{self, State};
@@ -80,6 +81,10 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "groupDigest": state.group_digest,
         "file": shown(&spec.origin.file),
         "line": spec.origin.line,
+        "description": spec.description,
+        "matcher": hook.matcher.text(),
+        "command": command_text(hook),
+        "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
     })
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ollm_agent::{Cancel, Message, News, Show};
 use ollm_app::Shared;
-use ollm_engine::bus::{Bus, Filter, Matter};
+use ollm_engine::bus::Bus;
 use ollm_store::{escape_for_people, one_line};
 
 use super::super::screen::Screen;
 use super::log::Speaker;
-use crate::command::chat::front::{ChatFront, ChatStatus, Input};
+use crate::command::chat::front::{ChatFront, ChatStatus, Input, on_hooks};
 use crate::command::chat::last_words;
 use crate::display::told;
 use crate::output::Output;
@@ -51,18 +51,8 @@ impl ChatFront for PanelFront {
     }
 
     fn listen(&mut self, bus: &Bus) {
-        let Ok(filter) = Filter::named(["hook_execution_start", "hook_execution_complete", "hook_execution_error"])
-        else {
-            return;
-        };
         let screen = self.screen.clone();
-        bus.subscribe(filter, 0, move |message| {
-            let hook = match &message.matter {
-                Matter::HookStart { hook, .. } => Some(one_line(&hook.spec.name)),
-                _ => None,
-            };
-            screen.chat(ChatNews::Hook(hook));
-        });
+        on_hooks(bus, move |hook| screen.chat(ChatNews::Hook(hook)));
     }
 
     fn share(&mut self) {

@@ -30,7 +30,6 @@ fn field(file: &str, name: &str) -> u64 {
 fn a_thousand_turns_take_no_more_memory_than_a_hundred() {
     const TURNS: usize = 1000;
     let lab = Lab::new();
-    lab.write("home/.ollm/config.yaml", "trace:\n  enabled: false\n");
     let mut chat = chat(&lab, (0..TURNS).map(|turn| format!("answer {turn}.")));
     let status = format!("/proc/{}/status", chat.process());
     let mut early = 0;
