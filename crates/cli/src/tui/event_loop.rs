@@ -24,6 +24,8 @@ use crate::output::Output;
 use crate::person::person;
 use ollm_protocol::Code;
 
+/// How long a question takes no keys after it appeared.
+const QUESTION_GRACE: Duration = Duration::from_millis(300);
 /// More messages hold up their senders.
 const MOST_MESSAGES: usize = 1024;
 /// How often something that moves is drawn.
@@ -59,7 +61,8 @@ pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, 
         inbox: inbox.clone(),
     };
     let terminal = PanelTerminal::enter(inbox.clone()).map_err(failed)?;
-    let ui = Ui::new(Theme::of(context), first, setup);
+    let grace = context.variable("OLLM_QUESTION_GRACE").and_then(|millis| millis.parse().ok());
+    let ui = Ui::new(Theme::of(context), first, setup, grace.map_or(QUESTION_GRACE, Duration::from_millis));
     let mut event_loop = EventLoop { ui, terminal, wakeup, messages, inbox, context: context.clone(), ended_by: None };
     match event_loop.run().map_err(failed)? {
         End::Left => Ok(OK),

@@ -66,6 +66,7 @@ pub(crate) struct Ui {
     body: Rect,
     /// Whether the screen has no room for the panels: what nobody sees takes no keys.
     is_too_small: bool,
+    grace: Duration,
 }
 
 /// Every panel.
@@ -109,7 +110,8 @@ struct RunningJob {
 }
 
 impl Ui {
-    pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup) -> Ui {
+    /// A question takes keys once it has been on the screen for as long as `grace`.
+    pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup, grace: Duration) -> Ui {
         let mut ui = Ui {
             theme,
             panels: Panels::new(chat),
@@ -125,6 +127,7 @@ impl Ui {
             tabs: Vec::new(),
             body: Rect::default(),
             is_too_small: false,
+            grace,
         };
         ui.turn_to(first);
         ui
@@ -196,7 +199,7 @@ impl Ui {
             Message::Text { panel, text } => self.panels.get(panel).show(&text),
             Message::Loaded { panel } => self.panels.get(panel).loaded(),
             Message::Ask(question) => {
-                self.questions.push_back(QuestionDialog::new(question, &self.theme));
+                self.questions.push_back(QuestionDialog::new(question, &self.theme, self.grace));
                 if self.questions.len() == 1 {
                     self.effects.push(Effect::DiscardInput);
                 }

@@ -373,7 +373,7 @@ fn a_line_of_the_chat_outlives_a_stop() {
     // The shell takes the terminal back as it likes it.
     let terminal = format!("stty sane < /proc/{}/fd/0", chat.process());
     assert!(lab.program("sh").args(["-c", &terminal]).status().unwrap().success());
-    chat.continues("> hello").types(" there\x01well \r").waits_for("fine").types("\x04");
+    chat.continues("> hello").types(" there\x01well \r").waits_for("fine").waits_for("> ").types("\x04");
     assert_eq!(chat.ends().code, 0);
     let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap();
     let said: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();

@@ -99,7 +99,7 @@ fn words_after(command: &str) -> Vec<&'static str> {
 
 /// How a command is used, in one line, and which of its words may have been meant.
 fn usages(command: &str, word: &str) -> String {
-    if let Some(meant) = nearest(word, words_after(command)) {
+    if let Some(meant) = nearest(word, words_after(command)).filter(|meant| *meant != word) {
         return format!("there is no `{command} {word}`; did you mean `{command} {meant}`?");
     }
     let own = COMMANDS.iter().filter(|row| row.usage.split_whitespace().next() == Some(command));

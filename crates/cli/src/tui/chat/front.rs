@@ -15,8 +15,11 @@ use crate::command::chat::last_words;
 use crate::display::told;
 use crate::output::Output;
 
-/// How often a conversation looks whether something else has come up, where that is possible.
+/// How often a conversation looks whether something else has come up, where that is possible: at first, and later.
 const LOOKING: Duration = Duration::from_millis(50);
+const GLANCE: Duration = Duration::from_secs(1);
+/// After so many looks at nothing it looks less often.
+const LOOKS: u32 = 20;
 
 /// What the panel hears of the conversation. All text in it is escaped.
 #[derive(Debug)]
@@ -60,6 +63,7 @@ impl ChatFront for PanelFront {
     }
 
     fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
+        let mut looks = 0;
         loop {
             // Inputs that still wait when the conversation is ended are not begun.
             if self.cancel.is_final() {
@@ -67,7 +71,7 @@ impl ChatFront for PanelFront {
             }
             // Nothing else comes up where no hook hears of files: then a blocking wait is enough.
             let line = if self.is_shared {
-                self.lines.recv_timeout(LOOKING)
+                self.lines.recv_timeout(if looks < LOOKS { LOOKING } else { GLANCE })
             } else {
                 self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
@@ -75,7 +79,7 @@ impl ChatFront for PanelFront {
                 Ok(line) if !self.cancel.is_final() => return Input::Text(line),
                 Ok(_) | Err(RecvTimeoutError::Disconnected) => return Input::End,
                 Err(RecvTimeoutError::Timeout) if comes_up() => return Input::Other,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => looks += 1,
             }
         }
     }

@@ -62,7 +62,8 @@ fn many(size: Size) -> (Lab, Pty) {
     panel.sees("Exit");
     panel.types("/h\r").sees("/h ");
     panel.sees("● h00");
-    panel.types("\x1b[H\x1b[B").sees("┌ h00 ─");
+    panel.types("\x1b[H").sees("Enter leaves this panel");
+    panel.types("\x1b[B").sees("┌ h00 ─");
     (lab, panel)
 }
 
@@ -203,7 +204,8 @@ fn the_cursor_goes_where_the_keys_and_the_mouse_put_it() {
     switched(&mut panel, "h04");
     panel.types("\x1b[<64;5;5M").sees("┌ h03 ─");
     // The fourth row of the screen is that of the first hook: tabs, title, Exit and a category are above it.
-    panel.types("\x1b[H\x1b[<0;5;5M").sees("┌ h00 ─");
+    panel.types("\x1b[H").sees("Enter leaves this panel");
+    panel.types("\x1b[<0;5;5M").sees("┌ h00 ─");
     switched(&mut panel, "h00");
     panel.types("\x1b[<0;3;1M").sees("no conversation");
     panel.types("\x11");
