@@ -37,7 +37,11 @@ impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Choice {
         let review = question.review;
         review.rows.iter().for_each(|(name, value)| println!("{name}: {}", escape_for_people(value)));
-        review.files.iter().for_each(|file| println!("{}:\n{}", file.path.display(), escape_for_people(&file.text)));
+        for file in &review.files {
+            // A yes counts for nothing that was not shown.
+            let Some(text) = &file.text else { return Choice::No };
+            println!("{}:\n{}", file.path.display(), escape_for_people(text));
+        }
         let asked = format!("hook {} is not approved: may it run this time?", question.id);
         if yes(&asked) { Choice::Once } else { Choice::No }
     }

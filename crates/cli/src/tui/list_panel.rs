@@ -86,8 +86,9 @@ pub(crate) struct ListPanel<C: ListContent> {
     result_title: String,
     result_view: Option<TextView>,
     details: Option<TextView>,
-    /// Whether the details are those of an earlier load.
-    is_outdated: bool,
+    /// How often the entries were arranged, and for which time the details are.
+    arranged: usize,
+    detailed: usize,
     /// Interrupts the command that is under way: there is one at a time.
     running: Option<Cancel>,
     load: Load,
@@ -119,7 +120,8 @@ impl<C: ListContent> ListPanel<C> {
             result_title: String::new(),
             result_view: None,
             details: None,
-            is_outdated: false,
+            arranged: 0,
+            detailed: 0,
             running: None,
             load: Load::None,
             is_loaded: false,
@@ -262,7 +264,7 @@ impl<C: ListContent> ListPanel<C> {
         if self.chosen().is_none_or(|item| Some(item.id()) != chosen) {
             self.details = None;
         }
-        self.is_outdated = true;
+        self.arranged += 1;
     }
 
     fn step(&mut self, step: Step) -> Action {

@@ -27,12 +27,11 @@ pub(crate) fn difference(before: &Path, after: &Path, room: &mut usize) -> (Stri
             Content::Text(now) => shown_in(room, changed_lines(&was, &now)),
             Content::Unshown(_) => None,
         };
-        match lines {
-            Some(lines) => changes.push_str(&lines),
-            None => {
-                let _ = writeln!(changes, "{UNSHOWN}");
-                unshown.push(after.join(path));
-            }
+        if let Some(lines) = lines {
+            changes.push_str(&lines);
+        } else {
+            let _ = writeln!(changes, "{UNSHOWN}");
+            unshown.push(after.join(path));
         }
     }
     for path in &old {

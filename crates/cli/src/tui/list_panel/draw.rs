@@ -85,7 +85,7 @@ impl<C: ListContent> ListPanel<C> {
     }
 
     fn draw_details(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        if self.details.is_none() || std::mem::take(&mut self.is_outdated) {
+        if self.details.is_none() || std::mem::replace(&mut self.detailed, self.arranged) != self.arranged {
             let lines = self.details_text(theme);
             self.details.get_or_insert_default().renew(lines);
         }
