@@ -25,7 +25,9 @@ fetch() {
     case "$1" in
         https://* | http://127.0.0.1:* | http://localhost:*)
             if command -v curl >/dev/null 2>&1; then
-                curl -fsSL --proto '=https,http' -o "$2" "$1" || fail "$1 cannot be fetched"
+                # Encrypted once, encrypted all the way.
+                case "$1" in https://*) only='=https' ;; *) only='=https,http' ;; esac
+                curl -fsSL --proto "$only" -o "$2" "$1" || fail "$1 cannot be fetched"
             elif command -v wget >/dev/null 2>&1; then
                 wget -q -O "$2" "$1" || fail "$1 cannot be fetched"
             else

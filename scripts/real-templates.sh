@@ -4,8 +4,9 @@
 #   scripts/real-templates.sh [WORD]    # only templates whose model's name has WORD in it
 #
 # Templates and renderer come from npm (@huggingface/ollama-utils, @huggingface/jinja) and are kept in the user's cache
-# folder. For each template a session with a hook's message, a tool call and a second prompt must end well; what a template
-# refuses is told to the agent as llama-server tells it. Needs Node with npm, and the network for the first run. Exit
+# folder. Each template is asked for its rules, which must be those that crates/agent/src/provider/shape/templates.json
+# records (UPDATE_TEMPLATES=1 writes it anew). Then for each of them a session with a hook's message, a tool call and a
+# second prompt must end well; what a template refuses is told to the agent as llama-server tells it. Needs Node with npm, and the network for the first run. Exit
 # status 75: the packages could not be fetched, so nothing was tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
-// Runs a session for each chat template: `node real_templates.mjs PACKAGES OLLM [WORD]`; scripts/real-templates.sh calls it.
+// Asks each chat template for its rules, and runs a session with each: `node real_templates.mjs PACKAGES OLLM [WORD]`;
+// scripts/real-templates.sh calls it.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,9 +32,66 @@ writeFileSync(join(home, ".ollm/hooks/tell.json"), JSON.stringify({ hooks }));
 let template, refusals, rendered;
 
 /// What the model is asked, or why its template does not take it.
-function render(body) {
-    const { messages, tools } = body;
+function render({ messages, tools }) {
     return template.render({ messages, tools, add_generation_prompt: true, bos_token: "<s>", eos_token: "</s>" });
+}
+
+/// A template that the renderer reads.
+function read(one) {
+    try {
+        return new Template(one.gguf);
+    } catch (error) {
+        console.log(`- ${one.model}: the renderer does not read it (${error.message})`);
+        return undefined;
+    }
+}
+
+const says = (role, content) => ({ role, content });
+const shell = { type: "function", function: { name: "shell", description: "runs a command", parameters: { type: "object", properties: {} } } };
+// Some templates want an id of nine letters and digits, which their servers give.
+const called = { type: "function", id: "call00001", function: { name: "shell", arguments: '{"command":"MARK-1"}' } };
+// Short conversations: what a template does with one of them is a rule of it. Each mark must reach the model.
+const probes = {
+    system: { messages: [says("system", "MARK-1"), says("user", "MARK-2")] },
+    laterSystem: { messages: [says("user", "MARK-1"), says("assistant", "MARK-2"), says("system", "MARK-3"), says("user", "MARK-4")] },
+    twoPrompts: { messages: [says("user", "MARK-1"), says("user", "MARK-2")] },
+    tools: { messages: [says("user", "MARK-2"), { ...says("assistant", ""), tool_calls: [called] }, { ...says("tool", "MARK-3"), tool_call_id: "call00001", name: "shell" }], tools: [shell] },
+};
+
+/// What the template at hand does with a conversation; nothing where the renderer cannot tell.
+function rule(probe) {
+    const marks = JSON.stringify(probe).match(/MARK-\d/g);
+    try {
+        const text = render(probe);
+        return marks.every((mark) => text.includes(mark)) ? "takes" : "drops";
+    } catch (error) {
+        return unknown.test(error.message) ? undefined : "refuses";
+    }
+}
+
+/// The rules of all templates, by their models.
+function rules() {
+    const found = {};
+    for (const one of templates) {
+        template = read(one);
+        const own = template && Object.entries(probes).map(([name, probe]) => [name, rule(probe)]);
+        if (own?.every(([, what]) => what)) found[one.model] = Object.fromEntries(own);
+    }
+    return found;
+}
+
+// A test of the agent rests on this record.
+const record = "crates/agent/src/provider/shape/templates.json";
+const found = rules();
+if (process.env.UPDATE_TEMPLATES) {
+    const rows = Object.entries(found).sort().map(([model, own]) => `  ${JSON.stringify(model)}: ${JSON.stringify(own)}`);
+    writeFileSync(record, `{\n${rows.join(",\n")}\n}\n`);
+}
+const recorded = JSON.parse(readFileSync(record, "utf8"));
+const other = templates.map((one) => one.model).filter((model) => JSON.stringify(recorded[model]) !== JSON.stringify(found[model]));
+if (other.length) {
+    console.log(`${record} does not say what these templates do (UPDATE_TEMPLATES=1 writes it anew): ${other.join(", ")}`);
+    process.exit(1);
 }
 
 const server = createServer((request, response) => {
@@ -55,7 +113,7 @@ const server = createServer((request, response) => {
             return;
         }
         const called = body.messages.some((one) => one.role === "tool" || String(one.content).includes("marker-42"));
-        const call = { index: 0, id: "call-one", type: "function", function: { name: "shell", arguments: '{"command":"echo marker-42"}' } };
+        const call = { index: 0, id: "call00001", type: "function", function: { name: "shell", arguments: '{"command":"echo marker-42"}' } };
         const delta = body.tools && !called ? { tool_calls: [call] } : { content: "done" };
         const finish_reason = delta.tool_calls ? "tool_calls" : "stop";
         response.writeHead(200, { "Content-Type": "text/event-stream" });
@@ -84,12 +142,8 @@ function run(args, input) {
 
 let failed = 0, adapted = 0;
 for (const one of templates) {
-    try {
-        template = new Template(one.gguf);
-    } catch (error) {
-        console.log(`- ${one.model}: the renderer does not read it (${error.message})`);
-        continue;
-    }
+    template = read(one);
+    if (!template) continue;
     [refusals, rendered] = [[], []];
     const args = ["chat", "--model", `openai:m@${url}`, "--approval", "yolo"];
     const { code, said } = await run(args, "one\ntwo\n");

@@ -36,10 +36,10 @@ impl Approve for Terminal {
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Choice {
         let review = question.review;
-        review.rows.iter().for_each(|(name, value)| println!("{name}: {}", escape_for_people(value)));
-        review.files.iter().for_each(|file| println!("{}:\n{}", file.path.display(), escape_for_people(&file.text)));
+        println!("{}", escape_for_people(&review.to_string()));
         let asked = format!("hook {} is not approved: may it run this time?", question.id);
-        if yes(&asked) { Choice::Once } else { Choice::No }
+        // A yes is none to what could not be shown.
+        if review.unshown.is_empty() && yes(&asked) { Choice::Once } else { Choice::No }
     }
 }
 

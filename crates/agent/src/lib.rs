@@ -90,8 +90,8 @@ mod workspace;
 pub use cancel::Cancel;
 pub use message::{Arguments, Call, Message};
 pub use port::{
-    Approve, Clock, Consent, Decision, Events, Failure, HookNote, News, NobodyAsked, Order, Request, ShellBox, Show,
-    ToolSource, Unseen,
+    Approve, Clock, Consent, Decision, Events, Failure, HookNote, LateFailure, News, NobodyAsked, Order, Request,
+    ShellBox, Show, ToolSource, Unseen,
 };
 pub use provider::anthropic::Anthropic;
 pub use provider::http::Patience;

@@ -1,10 +1,11 @@
 //! What the host needs of the world: hooks, a person, a display, more tools, a clock. Whoever embeds it plugs them in.
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_process::{Children, Job, Outcome};
-use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult};
+use ollm_protocol::{Event, EventKind, FileChange, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
@@ -16,6 +17,16 @@ pub type Clock = fn() -> SystemTime;
 pub trait Events: Send {
     /// Passes one event on and brings back what was decided.
     fn dispatch(&mut self, event: &Event) -> Decision;
+
+    /// What others did to a file that a tool is about to change, if hooks have not heard of it.
+    fn changed_before(&mut self, _path: &Path) -> Option<FileChange> {
+        None
+    }
+
+    /// What failed since this was last asked among hooks that nobody waited for, each once.
+    fn late_failures(&mut self) -> Vec<LateFailure> {
+        Vec::new()
+    }
 }
 
 /// What came of one event, as far as it concerns the host. The default changes nothing.
@@ -54,6 +65,15 @@ pub struct Failure {
     pub message: String,
     /// What the failed program wrote before its end, where that is more than the message says.
     pub stack: Option<String>,
+}
+
+/// A hook that nobody waited for, and that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateFailure {
+    /// The event at which it ran.
+    pub at: EventKind,
+    /// Its failure.
+    pub failure: Failure,
 }
 
 /// Something a hook said.

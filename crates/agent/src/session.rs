@@ -320,6 +320,7 @@ impl<'a> Session<'a> {
             ChangedBy::Others => {}
         }
         let decision = self.emit(change.kind, change.fields());
+        self.tell_late_failures();
         self.chain = 0;
         decision
     }
@@ -383,7 +384,7 @@ impl<'a> Session<'a> {
         if self.stage != Stage::Running {
             return;
         }
-        self.look_after_sources();
+        self.tell_late_failures();
         self.stage = Stage::Ended;
         let now = (self.ports.clock)();
         let mut session = self.session_data();

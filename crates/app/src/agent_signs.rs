@@ -72,7 +72,9 @@ const AROUND: &[&str] = &[".exe", ".appimage", ".cmd", "-wrapped", "-unwrapped",
 /// Refuses when an agent started us.
 pub fn refuse_agents(context: &AppContext, what: &str) -> Result<(), AppError> {
     let variable = SIGNS.iter().find(|name| context.variable(name).is_some_and(|value| !value.is_empty()));
-    let sign = variable.map(|name| format!("{name} is set")).or_else(|| ancestor(Path::new("/proc")));
+    let processes = Path::new("/proc");
+    let unseen = || is_replaced(processes).then(|| "/proc is not the system's list of processes".to_owned());
+    let sign = variable.map(|name| format!("{name} is set")).or_else(unseen).or_else(|| ancestor(processes));
     sign.map_or(Ok(()), |sign| {
         Err(AppError::new(Code::AgentRefused, format!("an agent may not {what}: {sign}"))
             .hint("run this command yourself, in a terminal that no agent controls: outside of an editor that has one"))
@@ -117,8 +119,11 @@ fn ancestor(processes: &Path) -> Option<String> {
         // A system without such a folder; the variables are all there is.
         return None;
     }
-    if std::fs::read_to_string(processes.join("self/uid_map")).is_ok_and(|map| !is_whole(&map)) {
+    if read_text(processes, "self/uid_map").is_some_and(|map| !is_whole(&map)) {
         return Some("we run in a user namespace, where whoever made it could hide".to_owned());
+    }
+    if is_lone_namespace(processes) {
+        return Some("we run in a PID namespace that is no container's, where whoever made it could hide".to_owned());
     }
     match Process::read(processes, "self") {
         Some(own) => climb(processes, &own),
@@ -162,6 +167,69 @@ fn is_whole(map: &str) -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
+/// Whether something else was put in the place of the system's list of processes.
+#[cfg(target_os = "linux")]
+fn is_replaced(processes: &Path) -> bool {
+    rustix::fs::statfs(processes).is_ok_and(|found| found.f_type != rustix::fs::PROC_SUPER_MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_replaced(_processes: &Path) -> bool {
+    false
+}
+
+/// Whether we are in a PID namespace, and something says that it is not the one of a container: containers have a name and
+/// queues of their own as well, their first process begins a session, and nothing lies below their `/proc`.
+fn is_lone_namespace(processes: &Path) -> bool {
+    let is_first = |kind: &str, number: u32| {
+        let found = std::fs::read_link(processes.join("self/ns").join(kind));
+        found.ok().map(|found| found == Path::new(&format!("{kind}:[{number}]")))
+    };
+    // The kernel gives the first namespaces these numbers.
+    if is_first("pid", 4_026_531_836) != Some(false) {
+        return false;
+    }
+    let shares = is_first("uts", 4_026_531_838) == Some(true) && is_first("ipc", 4_026_531_839) == Some(true);
+    let status = read_text(processes, "self/status").unwrap_or_default();
+    let session = status_field(&status, "NSsid:");
+    let mounts = read_text(processes, "self/mountinfo").unwrap_or_default();
+    let is_list = |mount: &&str| mount.split(' ').nth(4) == Some("/proc") && mount.contains(" - proc ");
+    shares || session == Some("0") || mounts.lines().filter(is_list).count() > 1
+}
+
+fn read_text(processes: &Path, name: &str) -> Option<String> {
+    String::from_utf8(read(processes, name).ok()?).ok()
+}
+
+/// Reads a file of the list of processes, and nothing that was mounted over a part of it.
+#[cfg(target_os = "linux")]
+fn read(processes: &Path, name: &str) -> std::io::Result<Vec<u8>> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags};
+    use rustix::io::Errno;
+    use std::io::Read as _;
+
+    let folder = rustix::fs::open(processes, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat2(&folder, name, flags, Mode::empty(), ResolveFlags::NO_XDEV) {
+        // A kernel or a filter that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&folder, name, flags, Mode::empty())?,
+        opened => opened?,
+    };
+    let mut bytes = Vec::new();
+    std::fs::File::from(file).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read(processes: &Path, name: &str) -> std::io::Result<Vec<u8>> {
+    std::fs::read(processes.join(name))
+}
+
+/// The first word behind the name of a field.
+fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
+}
+
 /// What the system tells about a process.
 struct Process {
     parent: u32,
@@ -172,13 +240,11 @@ struct Process {
 
 impl Process {
     fn read(processes: &Path, name: &str) -> Option<Process> {
-        let folder = processes.join(name);
-        let status = std::fs::read_to_string(folder.join("status")).ok()?;
-        let line = std::fs::read(folder.join("cmdline")).ok()?;
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+        let status = String::from_utf8_lossy(&read(processes, &format!("{name}/status")).ok()?).into_owned();
+        let line = read(processes, &format!("{name}/cmdline")).ok()?;
         Some(Process {
-            parent: field("PPid:")?.parse().ok()?,
-            user: field("Uid:")?.parse().ok()?,
+            parent: status_field(&status, "PPid:")?.parse().ok()?,
+            user: status_field(&status, "Uid:")?.parse().ok()?,
             words: line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
         })
     }
@@ -344,6 +410,38 @@ mod tests {
         assert_eq!(ancestor(found.path()), None);
         std::fs::write(&map, "         0       1000          1\n").unwrap();
         assert!(ancestor(found.path()).unwrap().contains("user namespace"));
+    }
+
+    /// The namespaces of a process, by their kinds and numbers.
+    #[cfg(unix)]
+    fn namespaces(processes: &Path, all: &[(&str, u32)]) {
+        let folder = processes.join("self/ns");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (kind, number) in all {
+            let _ = std::fs::remove_file(folder.join(kind));
+            std::os::unix::fs::symlink(format!("{kind}:[{number}]"), folder.join(kind)).unwrap();
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn s02_a_namespace_of_processes_counts_unless_it_is_a_containers() {
+        const MOUNT: &str = "20 1 0:20 / /proc rw - proc proc rw\n";
+        let found = processes(&[("self", 1, 0, "ollm hook trust x"), ("1", 0, 0, "sh")]);
+        let own = |file: &str| found.path().join("self").join(file);
+        namespaces(found.path(), &[("pid", 4_026_531_836), ("uts", 4_026_531_838), ("ipc", 4_026_531_839)]);
+        assert_eq!(ancestor(found.path()), None, "the machine itself");
+        namespaces(found.path(), &[("pid", 4_026_532_178)]);
+        assert!(ancestor(found.path()).unwrap().contains("PID namespace"), "nothing else is of its own");
+        namespaces(found.path(), &[("uts", 4_026_532_179), ("ipc", 4_026_532_180)]);
+        std::fs::write(own("mountinfo"), MOUNT).unwrap();
+        assert_eq!(ancestor(found.path()), None, "a container");
+        std::fs::write(own("mountinfo"), MOUNT.repeat(2)).unwrap();
+        assert!(ancestor(found.path()).unwrap().contains("PID namespace"), "the list of processes outside lies below");
+        std::fs::write(own("mountinfo"), MOUNT).unwrap();
+        let status = std::fs::read_to_string(own("status")).unwrap();
+        std::fs::write(own("status"), format!("{status}NSsid:\t0\n")).unwrap();
+        assert!(ancestor(found.path()).unwrap().contains("PID namespace"), "the session began outside");
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! The wiring: what the catalog found goes into the engine, with the context's values.
 
 use std::borrow::Cow;
-use std::cell::{LazyCell, RefCell};
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use ollm_catalog::{
-    Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Problem, Severity,
-    Snapshots, State, Surroundings, TraceSettings, Undeclared, extensions_for, named_extensions, reload_extensions,
+    Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Problem, ReadExtensions, Severity,
+    Snapshots, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions, settle_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
@@ -23,11 +23,14 @@ use crate::complete::complete;
 use crate::error::AppError;
 use crate::guards::{guard_id, guards, refusing_guard, shared_guards, unread_project};
 use crate::migrate::migrate_on_load;
-use crate::port::Notices;
+use crate::port::{Notices, Shared};
 use crate::servers::McpTools;
 use crate::telemetry::Telemetry;
 use crate::trace;
-use crate::watch::LateEnds;
+use crate::watch::{LateEnds, ProjectWatch};
+
+#[cfg(test)]
+mod tests;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
 #[derive(Debug)]
@@ -50,7 +53,6 @@ pub struct App {
     pub undeclared: Vec<Undeclared>,
     /// The extensions, also those that are off or cannot be loaded.
     pub extensions: Extensions,
-    /// Whether the places of things were asked for.
     /// The folders in which extensions are looked for.
     pub directories: Vec<PathBuf>,
     /// Who says that no extension is loaded.
@@ -63,6 +65,8 @@ pub struct App {
     pub changes: Changes,
     /// When hooks ended that nobody waited for.
     pub(crate) late_ends: LateEnds,
+    /// The files of the project, where a chat watches them.
+    pub watch: Arc<Shared<Option<ProjectWatch>>>,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
     context: AppContext,
@@ -82,8 +86,6 @@ pub struct LoadOptions<'a> {
     pub as_is: bool,
     /// The extensions that matter, where not all do.
     pub only: Option<Only<'a>>,
-    /// What it is about, where it is one event: extensions that have no part in it are not read.
-    pub(crate) moment: Option<Moment>,
     /// The agent that asks: it runs hooks in its own files by itself.
     pub asked_by: Option<&'static str>,
     /// The guard that refused, where nothing of the project is to be read.
@@ -112,7 +114,6 @@ impl LoadOptions<'_> {
             previous: None,
             as_is: false,
             only: None,
-            moment: None,
             asked_by: None,
             refused_by: None,
             guards: shared_guards(context),
@@ -147,15 +148,24 @@ impl App {
     /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
     /// the user's configuration alone; after their refusal nothing of the project is read.
     pub fn load_for(context: &AppContext, event: &Event, asked_by: Option<&'static str>) -> Result<App, AppError> {
+        let folder = context.snapshots();
+        let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
+        App::load_kept(context, event, asked_by, snapshots)
+    }
+
+    fn load_kept(
+        context: &AppContext,
+        event: &Event,
+        asked_by: Option<&'static str>,
+        snapshots: Option<Snapshots<'_>>,
+    ) -> Result<App, AppError> {
         let env = |name: &str| context.variable(name);
         let moment = Moment {
             kind: event.kind,
             subject: event.subject().filter(|subject| !subject.is_empty()).map(str::to_owned),
         };
-        let stay = LoadOptions { moment: Some(moment.clone()), ..judged_first(context, event, asked_by) };
+        let stay = judged_first(context, event, asked_by);
         let places = readable(context, stay.refused_by.as_deref());
-        let folder = context.snapshots();
-        let snapshots = folder.as_deref().map(|folder| Snapshots { folder, now: SystemTime::now() });
         let found = ollm_catalog::load_for(&places, &env, &context.overrides, &moment, snapshots);
         App::new(context, found, stay)
     }
@@ -249,12 +259,10 @@ impl App {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
             (None, Some(only)) => Before::Names(only),
             (None, None) if stay.as_is => Before::Nothing,
-            (None, None) => Before::Approvals(&trust, stay.moment.as_ref()),
+            (None, None) => Before::Approvals(&trust, catalog.extensions),
         };
-        let budget = catalog.budget.map(RefCell::new);
-        let view = View { context, places: &places, budget: budget.as_ref() };
-        let (extensions, changes) = extensions_since(&before, view, &catalog.config, &switches, &mut problems);
-        problems.extend(budget.and_then(|budget| budget.into_inner().problem()));
+        let view = View { context, places: &places };
+        let (extensions, changes) = extensions_since(before, view, &catalog.config, &switches, &mut problems);
         hold(&trust, &extensions);
         context.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&places).directories;
@@ -311,6 +319,7 @@ impl App {
             mcp_tools: None,
             changes,
             late_ends: LateEnds::default(),
+            watch: Arc::default(),
             kept,
             context: context.clone(),
             migrated,
@@ -459,7 +468,7 @@ pub fn extensions(
     switches: &Switches,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, View::of(context), config, switches, problems).0
+    extensions_since(Before::Nothing, View::of(context), config, switches, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
@@ -471,7 +480,7 @@ pub fn extensions_as_approved(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let before = Before::Approvals(trust, None);
-    let (found, _) = extensions_since(&before, View::of(context), config, switches, problems);
+    let (found, _) = extensions_since(before, View::of(context), config, switches, problems);
     hold(trust, &found);
     found
 }
@@ -486,7 +495,7 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 pub fn extensions_again(app: &App, context: &AppContext) -> Extensions {
     let (switches, _) = Switches::load(&context.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, View::of(context), &app.config, &switches, &mut Vec::new()).0
+    extensions_since(before, View::of(context), &app.config, &switches, &mut Vec::new()).0
 }
 
 /// One event, which the built-in guards judge by the user's configuration alone before anything of a project is read.
@@ -499,9 +508,9 @@ fn judged_first(context: &AppContext, event: &Event, asked_by: Option<&'static s
 /// What is known of extensions before they are read.
 enum Before<'a> {
     Nothing,
-    /// As what they were approved: what can no longer be understood goes on as that. Of those that do not matter at one
-    /// moment the names will do.
-    Approvals(&'a Trust, Option<&'a Moment>),
+    /// As what they were approved: what can no longer be understood goes on as that. Where it is about one event, they were
+    /// read with everything else.
+    Approvals(&'a Trust, Option<ReadExtensions>),
     /// What they were when they were read last.
     Extensions(&'a Extensions),
     /// What they are called.
@@ -516,24 +525,23 @@ fn readable<'w>(context: &'w AppContext, refused_by: Option<&str>) -> Cow<'w, Pl
     }
 }
 
-/// Where extensions are looked for, and how much of that may be read.
+/// Where extensions are looked for.
 #[derive(Clone, Copy)]
 struct View<'a> {
     context: &'a AppContext,
     places: &'a Places,
-    budget: Option<&'a RefCell<Budget>>,
 }
 
 impl View<'_> {
     fn of(context: &AppContext) -> View<'_> {
-        View { context, places: &context.places, budget: None }
+        View { context, places: &context.places }
     }
 }
 
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
-    before: &Before<'_>,
-    View { context, places, budget }: View<'_>,
+    before: Before<'_>,
+    View { context, places }: View<'_>,
     config: &Config,
     switches: &Switches,
     problems: &mut Vec<Problem>,
@@ -543,8 +551,8 @@ fn extensions_since(
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
     problems
         .extend(trouble.map(|trouble| Problem::of_file(Code::UnreadableFile, Severity::Error, &file, untold(trouble))));
-    let folder = |root: &Path| match before {
-        Before::Approvals(trust, _) => trust.approved_folder(root),
+    let held_by = match &before {
+        Before::Approvals(trust, _) => Some(*trust),
         _ => None,
     };
     // Hardly anybody asks.
@@ -556,10 +564,9 @@ fn extensions_since(
         switches,
         secrets: &secrets,
         now: SystemTime::now(),
-        approved: Some(&folder),
+        approved: Some(&|root: &Path| held_by?.approved_folder(root)),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
         commands: context.commands,
-        budget,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
@@ -568,7 +575,7 @@ fn extensions_since(
     }
     let (extensions, more) = match before {
         Before::Names(Only { names, index }) => named_extensions(names, index, &surroundings),
-        Before::Approvals(_, Some(moment)) => extensions_for(moment, &context.extension_names(), &surroundings),
+        Before::Approvals(_, Some(read)) => settle_extensions(read, &surroundings),
         _ => ollm_catalog::extensions(&surroundings),
     };
     let held = extensions.iter().filter_map(|extension| {

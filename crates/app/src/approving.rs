@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use ollm_catalog::Extension;
-use ollm_protocol::{Code, Hook};
+use ollm_protocol::{Code, Hook, Remedy};
 use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{Approvable, ApproveError, ContentStoreError, Proposal, Review, Standing, Term, Unready};
 
@@ -142,6 +142,15 @@ impl<'a> Together<'a> {
         }
     }
 
+    /// How a person approves them for good; hooks that only stand in a list together are approved one by one.
+    pub fn remedy(&self) -> Remedy {
+        let group = self.hooks.first().and_then(|(hook, _)| hook.spec.group.clone());
+        match (&self.whole, group) {
+            (Some((extension, _)), _) => Remedy::ApproveExtension(extension.name.clone()),
+            (None, group) => Remedy::ApproveHook(group.unwrap_or_else(|| "ID".to_owned())),
+        }
+    }
+
     /// Everything that would run, to look at.
     pub fn reviews(&self) -> Vec<Review> {
         let trust = &self.app.engine.trust;
@@ -149,12 +158,6 @@ impl<'a> Together<'a> {
             return vec![extension_review::review(extension, whole, uncovered_parts(extension, self.app), self.app)];
         }
         self.ready().map(|(hook, proposal)| trust.review(&**hook, proposal)).collect()
-    }
-
-    /// The screen with everything that would run.
-    pub fn screen(&self) -> String {
-        let texts: Vec<String> = self.reviews().iter().map(Review::to_string).collect();
-        texts.join("\n\n")
     }
 
     /// The hooks that can be approved, as an approval would bind them: id and digest.

@@ -1,62 +1,29 @@
 //! What a person sees of an extension before they approve it: everything it brings, or, if an earlier state of it was
 //! approved, only what is new.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ollm_catalog::{Address, Extension, ServerSpec, SettingSpec, validate_extension};
+use ollm_catalog::{Extension, ServerSpec, SettingSpec, validate_extension};
 use ollm_protocol::{Hook, Rules};
-use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, files_in, unusual_rows};
+use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, unusual_rows};
 
 use crate::App;
 
 /// The folder of an extension, with what a person should see of it.
 pub(crate) fn folder(extension: &Extension) -> ExtensionFolder {
-    let of_hooks = extension.hooks.iter().filter_map(|hook| hook.script());
-    let of_hooks = of_hooks.map(|script| script.strip_prefix(&extension.root).unwrap_or(script).to_owned());
-    let mut shown: Vec<PathBuf> = Vec::new();
-    for place in of_hooks.chain(run_by_servers(extension)) {
-        if !shown.contains(&place) {
-            shown.push(place);
-        }
-    }
-    let rows = brings(extension);
-    ExtensionFolder { rows, shown, ..ExtensionFolder::new(&extension.name, &extension.root) }
+    ExtensionFolder { rows: brings(extension), ..ExtensionFolder::new(&extension.name, &extension.root) }
 }
 
 /// Everything to look at before it is approved.
 pub(crate) fn review(extension: &Extension, proposal: &Proposal, uncovered: Vec<String>, app: &App) -> Review {
     let trust = &app.engine.trust;
     let mut review = trust.review(&folder(extension), proposal);
-    match trust.approved_extension(&extension.name, &extension.root) {
-        Some(before) => {
-            review.rows = vec![("extension", title(extension)), ("folder", extension.root.display().to_string())];
-            review.rows.extend(additions(extension, &before, &app.rules));
-        }
-        None => review.rows.extend(proposal.copy_folder().map(|copy| ("files", names(copy)))),
+    if let Some(before) = trust.approved_extension(&extension.name, &extension.root) {
+        review.rows = vec![("extension", title(extension)), ("folder", extension.root.display().to_string())];
+        review.rows.extend(additions(extension, &before, &app.rules));
     }
     review.uncovered.extend(uncovered);
     review
-}
-
-/// The files of a folder by name, as many as a person reads.
-fn names(root: &Path) -> String {
-    const MOST_NAMED: usize = 40;
-    let files = files_in(root);
-    let named: Vec<String> = files.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
-    match files.len().saturating_sub(MOST_NAMED) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
-    }
-}
-
-/// The files of the extension that its servers name.
-fn run_by_servers(extension: &Extension) -> Vec<PathBuf> {
-    let (servers, _) = extension.servers_in(&extension.root);
-    let words = servers.into_iter().flat_map(|server| match server.address {
-        Address::Command { command, args, .. } => std::iter::once(command).chain(args).collect::<Vec<_>>(),
-        Address::Url { .. } => Vec::new(),
-    });
-    words.filter_map(|word| Path::new(&word).strip_prefix(&extension.root).map(Path::to_owned).ok()).collect()
 }
 
 /// What an extension brings now that it did not when it was approved, and what it no longer brings.

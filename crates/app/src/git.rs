@@ -45,6 +45,11 @@ impl<'a> GitJob<'a> {
 
     /// What git says.
     pub(crate) fn run(self, context: &AppContext) -> Result<Vec<u8>, AppError> {
+        self.run_until(context, &|| false)
+    }
+
+    /// What git says, unless somebody stops it.
+    pub(crate) fn run_until(self, context: &AppContext, stop: &dyn Fn() -> bool) -> Result<Vec<u8>, AppError> {
         let missing = || AppError::new(Code::GitFailed, "git is not on your PATH");
         let program = find_program("git", context.search_path().unwrap_or_default()).ok_or_else(missing)?;
         let calm = ["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"];
@@ -61,7 +66,7 @@ impl<'a> GitJob<'a> {
             },
             ..Job::new(program)
         };
-        let outcome = Children::new().run(job);
+        let outcome = Children::new().run_until(job, stop);
         if matches!(outcome.end, End::Exited(0)) {
             return Ok(outcome.stdout);
         }
@@ -69,6 +74,7 @@ impl<'a> GitJob<'a> {
         let said = words.lines().find(|line| line.starts_with("fatal: ")).or_else(|| words.lines().next());
         let words = match (&outcome.end, said) {
             (End::Overflowed(_), _) => format!("it gives more than {} MiB", self.most_output >> 20),
+            (End::Interrupted, _) => "it was interrupted".to_owned(),
             (End::TimedOut, _) => format!("it took longer than {} seconds", self.timeout.as_secs()),
             (_, line) => line.unwrap_or("it failed").trim_start_matches("fatal: ").to_owned(),
         };

@@ -38,7 +38,7 @@ pub(crate) fn guards(names: &[String], shared: &Arc<Guards>) -> Vec<Result<Hook,
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
 pub(crate) fn refusing_guard(event: &Event, context: &AppContext, shared: &Arc<Guards>) -> Option<String> {
-    let fitting = GUARDS.iter().filter_map(|name| hook(name, guard(name, shared)).ok());
+    let fitting = GUARDS.iter().filter_map(|name| hook(name, guard_ahead(name, shared)).ok());
     let mut refusing = fitting.filter(|hook| hook.events.contains(&event.kind) && refuses(hook, event)).peekable();
     // Only a refusal needs to know whether its guard is on.
     refusing.peek()?;
@@ -89,6 +89,15 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
         ..HookSpec::new(guard_id(name), "before_tool", ActionSpec::Builtin(guard))
     };
     Hook::new(spec, &Rules::default())
+}
+
+/// A guard that judges ahead of the engine, which takes its verdict over.
+fn guard_ahead(name: &str, guards: &Arc<Guards>) -> Builtin {
+    let guards = Arc::clone(guards);
+    if name == "self-protection" {
+        return Builtin::new(move |event: &Event| -> Verdict { guards.tampering_ahead(event) });
+    }
+    Builtin::new(move |event: &Event| -> Verdict { guards.destructive_ahead(event) })
 }
 
 fn guard(name: &str, guards: &Arc<Guards>) -> Builtin {

@@ -1,11 +1,12 @@
 //! Installs, updates and removes extensions: all or nothing.
 //!
 //! [`prepare`] gets a package from wherever it is, checks every entry, writes it aside and reads it with the ordinary reader of
-//! extensions. What comes out ([`Staged`]) is shown to a person by whoever asked, and [`Staged::commit`] puts exactly that in place
-//! in one step. Dropped instead, nothing is left of it. Nothing of a package runs here, and nothing is approved here.
+//! extensions. What comes out ([`Staged`]) is shown to a person by whoever asked, and [`commit`] puts exactly that in place in one
+//! step, with what it needs. Dropped instead, nothing is left of it. Nothing of a package runs here, and nothing is approved here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Extension, check_extension_name, validate_extension};
@@ -43,7 +44,7 @@ pub use source::PackageSource;
 pub use update::{UpdateOrder, pin_value, update_order};
 
 use obtain::obtain;
-use root::{InstallRoot, extensions_folder, previous_folder};
+use root::{Aside, InstallRoot, extensions_folder, previous_folder};
 use staging::{Laid, Parts, lay_aside};
 
 /// What to install.
@@ -98,10 +99,10 @@ pub enum Prepared {
     Staged(Box<Staged>),
 }
 
-/// A package that lies aside, read and valid. Dropped, it is gone.
+/// A package that lies aside, read and valid. Once all of them are dropped, and whoever may change the folder, they are gone.
 #[derive(Debug)]
 pub struct Staged {
-    root: InstallRoot,
+    holding: Arc<Holding>,
     /// What it is and brings.
     pub extension: Extension,
     /// What will be remembered of it.
@@ -119,30 +120,23 @@ pub struct Staged {
 }
 
 /// Gets a package and lays it aside.
-pub fn prepare(order: &Order, app: &App, progress: Progress<'_>) -> Result<Prepared, AppError> {
-    let context = app.context();
-    let root = InstallRoot::open(context)?;
+pub fn prepare(order: &Order, holding: &Arc<Holding>, app: &App, progress: Progress<'_>) -> Result<Prepared, AppError> {
+    let (context, root) = (app.context(), &holding.0);
     let scratch = root.scratch().map_err(|error| AppError::unwritten(&extensions_folder(context), &error))?;
-    let found = obtain(order, &scratch, app, progress);
-    progress("checking the package", 0, 0);
-    match found.and_then(|obtained| lay_aside(order, obtained, &root, app)) {
-        Ok(Laid::Current(installed)) => {
-            clear(&root);
-            Ok(Prepared::Current(installed))
-        }
-        Ok(Laid::New(parts)) => {
-            let Parts { extension, record, replaces, digest, verified, notes } = *parts;
-            let settings = app.config.extensions(&context.places);
-            let switches_on = replaces.is_none() && !settings.auto_enable;
-            let context = context.clone();
-            let staged = Staged { root, extension, record, replaces, digest, verified, notes, switches_on, context };
-            Ok(Prepared::Staged(Box::new(staged)))
-        }
-        Err(error) => {
-            clear(&root);
-            Err(error)
-        }
+    let obtained = obtain(order, &scratch, app, progress)?;
+    if progress("checking the package", 0, 0).is_break() {
+        return Err(refused("it was interrupted"));
     }
+    let parts = match lay_aside(order, obtained, root, app)? {
+        Laid::Current(installed) => return Ok(Prepared::Current(installed)),
+        Laid::New(parts) => *parts,
+    };
+    let Parts { extension, record, replaces, digest, verified, notes } = parts;
+    let settings = app.config.extensions(&context.places);
+    let switches_on = replaces.is_none() && !settings.auto_enable;
+    let (holding, context) = (Arc::clone(holding), context.clone());
+    let staged = Staged { holding, extension, record, replaces, digest, verified, notes, switches_on, context };
+    Ok(Prepared::Staged(Box::new(staged)))
 }
 
 /// The extensions that we installed, by name.
@@ -177,11 +171,23 @@ pub fn version_before(name: &str, context: &AppContext) -> Option<Installed> {
     read_installed(name, &previous_folder(&extensions_folder(context), name))
 }
 
-/// The right to change what is installed, for as long as it is held.
+/// The right to change what is installed, for as long as it is held. Dropped, nothing is left of what was not put in place.
 #[derive(Debug)]
 pub struct Holding(InstallRoot);
 
+impl Drop for Holding {
+    fn drop(&mut self) {
+        // What is left all the same is cleared away before the next change, too.
+        let _ = self.0.recover();
+    }
+}
+
 impl Holding {
+    /// Takes the right to change what is installed; another process that has it is told of.
+    pub fn take(context: &AppContext) -> Result<Arc<Holding>, AppError> {
+        InstallRoot::open(context).map(|root| Arc::new(Holding(root)))
+    }
+
     /// Takes the right to change an extension, where its folder is one that extensions are installed into; another process
     /// that has it is told of.
     pub fn of_place(name: &str, folder: &Path, context: &AppContext) -> Result<Option<Holding>, AppError> {
@@ -213,30 +219,49 @@ pub struct Placed {
     pub unsettled: Option<String>,
 }
 
+/// Puts packages in place: the last one, and before it what it needs and is not there. On an error what was installed is as it
+/// was, and nothing else is.
+pub fn commit(packages: &[Staged]) -> Result<Vec<Placed>, AppError> {
+    let Some(last) = packages.last() else { return Ok(Vec::new()) };
+    let root = &last.holding.0;
+    // Before they are there: killed in between, a switch of something that is not there means nothing.
+    for one in packages.iter().filter(|one| one.switches_on) {
+        let on = [(one.extension.switch_name(), Some(Switch { on: true, until: None }))];
+        set_switches(&one.context.switches(), &on, SystemTime::now())
+            .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))?;
+    }
+    let aside: Vec<Aside<'_>> = packages.iter().map(Staged::aside).collect();
+    let unsettled = root.place_all(&aside).map_err(|error| last.not_placed(&error))?.map(|error| error.to_string());
+    let placed = |one: &Staged| {
+        let name = &one.extension.name;
+        let gone = || AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again"));
+        let installed = read_installed(name, &root.place(name)).ok_or_else(gone)?;
+        Ok(Placed { installed, unsettled: unsettled.clone().filter(|_| std::ptr::eq(one, last)) })
+    };
+    packages.iter().map(placed).collect()
+}
+
 impl Staged {
     /// The folder of what it takes the place of.
     pub fn before(&self) -> Option<&Path> {
         self.replaces.as_ref().map(|replaced| replaced.folder.as_path())
     }
 
-    /// Puts it in place. On an error what was installed is as it was.
-    pub fn commit(self) -> Result<Placed, AppError> {
-        let name = &self.extension.name;
-        if self.switches_on {
-            // Before it is there: killed in between, a switch of something that is not there means nothing.
-            let on = [(self.extension.switch_name(), Some(Switch { on: true, until: None }))];
-            set_switches(&self.context.switches(), &on, SystemTime::now())
-                .map_err(|error| AppError::new(Code::NotWritten, error.to_string()))?;
-        }
-        let done = if self.replaces.is_some() { self.root.replace(name) } else { self.root.install(name) };
-        let unsettled = done.map_err(|error| self.not_placed(&error))?.map(|error| error.to_string());
-        let installed = read_installed(name, &self.root.place(name));
-        let gone = || AppError::new(Code::NotWritten, format!("`{name}` was installed and is gone again"));
-        Ok(Placed { installed: installed.ok_or_else(gone)?, unsettled })
+    /// What it would miss here, beside packages that are put in place with it.
+    pub fn lacking(&self, with: &[Staged], app: &App) -> Vec<String> {
+        let comes = |name: &str| with.iter().any(|one| one.extension.name == name);
+        let mut extension = self.extension.clone();
+        extension.manifest.dependencies.retain(|needed| !comes(&needed.name));
+        let problems = app.context().told(app.extensions.lacking(&extension));
+        problems.into_iter().map(|problem| problem.message).collect()
+    }
+
+    fn aside(&self) -> Aside<'_> {
+        Aside { name: &self.extension.name, folder: &self.extension.root, replaces: self.replaces.is_some() }
     }
 
     fn not_placed(&self, error: &std::io::Error) -> AppError {
-        let folder = self.root.place(&self.extension.name);
+        let folder = self.holding.0.place(&self.extension.name);
         let unable = [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP].map(Errno::raw_os_error);
         let cannot_exchange = error.raw_os_error().is_some_and(|code| unable.contains(&code));
         let failure = AppError::unwritten(&folder, error);
@@ -250,17 +275,6 @@ impl Staged {
         }
         failure
     }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        clear(&self.root);
-    }
-}
-
-/// What is left is cleared away before the next change, too.
-fn clear(root: &InstallRoot) {
-    let _ = root.recover();
 }
 
 fn read_installed(name: &str, folder: &Path) -> Option<Installed> {

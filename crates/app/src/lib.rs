@@ -61,10 +61,10 @@ pub use calls::Turn;
 pub use error::AppError;
 pub use forecast::{Forecast, Step};
 pub use live_app::LiveApp;
-pub use migrate::{MigrateError, migrate, migration_json};
+pub use migrate::{MigrateError, migrate, migrate_on_load, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
-pub use reload::ReloadWatcher;
+pub use reload::{FilesSeen, ReloadWatcher};
 pub use senders::unsent_events;
 pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
 

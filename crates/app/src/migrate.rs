@@ -45,7 +45,7 @@ pub fn migration_json(migration: &Migration) -> Value {
 
 /// Migrates the user's own file where it has older names; the line about it, in place of the problems with them. Agents may
 /// not rewrite the configuration, and a file that cannot be rewritten stays: the problems are told then.
-pub(crate) fn migrate_on_load(problems: &mut Vec<Problem>, context: &AppContext) -> Option<String> {
+pub fn migrate_on_load(problems: &mut Vec<Problem>, context: &AppContext) -> Option<String> {
     let own = context.places.config();
     let older = |problem: &Problem| problem.remedy == Some(Remedy::MigrateConfiguration) && problem.file == own;
     context.own_home()?;

@@ -22,6 +22,8 @@ use crate::error::AppError;
 pub struct Rehearsal {
     /// Everything that was loaded.
     pub app: App,
+    /// Ends the hooks that run.
+    stop: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// What came of one case.
@@ -42,7 +44,7 @@ impl Rehearsal {
         let app = App::load(context)?;
         // What hooks say is kept only while somebody listens.
         app.engine.bus.subscribe(Filter::all(), 0, |_| ());
-        Ok(Rehearsal { app })
+        Ok(Rehearsal { app, stop: Box::new(|| false) })
     }
 
     /// Passes an event through one hook alone, in a box: its own, or the least where it has none. The report has all that its
@@ -61,6 +63,11 @@ impl Rehearsal {
         self.rehearse(&Hook { permissions, ..hook.clone() }, event)
     }
 
+    /// From now on, hooks end when this says so.
+    pub fn stop_when(&mut self, stop: impl Fn() -> bool + Send + Sync + 'static) {
+        self.stop = Box::new(stop);
+    }
+
     /// Passes an event through one hook alone, by all the rules that hold for it; also a hook that is switched off.
     pub fn rehearse(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
         let event = &*complete(event, &self.app.config, self.app.context());
@@ -71,7 +78,7 @@ impl Rehearsal {
         // The registry is empty, so the id is free.
         let _ = engine.registry.register(Hook { spec, off: None, ..hook.clone() });
         let hold = engine.children().hold_signals();
-        let mut outcome = engine.dispatch_explained(event);
+        let mut outcome = engine.dispatch_explained_until(event, &*self.stop);
         engine.children().kill_adopted();
         drop(hold);
         engine.trust.remember();

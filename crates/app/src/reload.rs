@@ -25,6 +25,28 @@ use news::Lapsed;
 /// How often the files are looked at while nobody says anything.
 const GLANCE: Duration = Duration::from_secs(1);
 
+/// The files that an application was loaded from, as they were then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilesSeen(FileStamps);
+
+impl FilesSeen {
+    /// The files as they are now.
+    pub fn by(app: &App, context: &AppContext) -> FilesSeen {
+        FilesSeen(stamps(context, &app.directories, &app.files_in_place()))
+    }
+
+    /// Whether they are others now, or hold something else.
+    pub fn have_changed(self, app: &App, context: &AppContext) -> bool {
+        FilesSeen::by(app, context) != self
+    }
+}
+
+fn stamps(context: &AppContext, directories: &[PathBuf], in_place: &[PathBuf]) -> FileStamps {
+    let mut files = vec![context.switches(), context.approvals(), context.places.secrets(), reviewed_tools(context)];
+    files.extend_from_slice(in_place);
+    FileStamps::take(&context.places, directories, &files)
+}
+
 /// Notices changes for one conversation.
 pub struct ReloadWatcher {
     seen: FileStamps,
@@ -163,11 +185,7 @@ impl Shared {
     }
 
     fn look(&self, directories: &[PathBuf], in_place: &[PathBuf]) -> FileStamps {
-        let context = self.world_now();
-        let mut files =
-            vec![context.switches(), context.approvals(), context.places.secrets(), reviewed_tools(&context)];
-        files.extend_from_slice(in_place);
-        FileStamps::take(&context.places, directories, &files)
+        stamps(&self.world_now(), directories, in_place)
     }
 
     /// Reads everything anew, as a whole or not at all; what became different.

@@ -3,7 +3,7 @@
 //! Nothing is touched: programs of hooks run in a box that only reads, without a network. Hooks that ask somebody else, and
 //! hooks that nobody waits for, are not run; their part in a verdict is what it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use ollm_engine::trace::Payload;
 use ollm_engine::{Outcome, Report, Status};
 use ollm_protocol::hook::Needs;
 use ollm_protocol::{Code, Event, Flow, Hook, HookSpec, RateLimit, Source};
-use ollm_store::plain_path;
+use ollm_store::{cut, plain_path};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::app_context::AppContext;
@@ -48,8 +49,8 @@ pub struct Difference {
     pub now: String,
 }
 
-/// The texts of a verdict that are compared.
-const TEXTS: [&str; 2] = ["reason", "context"];
+/// Longer parts of an answer are cut where a difference is shown.
+const LONGEST_SHOWN: usize = 300;
 
 impl Replay {
     /// The hooks there are now, or in place of those in files the hooks of this file or folder.
@@ -94,7 +95,7 @@ impl Replay {
             Ok(event) => {
                 let outcome = self.dispatch(&event);
                 match self.compare(record, &outcome) {
-                    Replayed::Same => self.compare_texts(record, &event, &outcome),
+                    Replayed::Same => self.compare_answers(record, &event, &outcome),
                     other => other,
                 }
             }
@@ -110,26 +111,29 @@ impl Replay {
         outcome
     }
 
-    /// Compares what hooks say where they decide the same. A text that differs from run to run says nothing about hooks.
-    fn compare_texts(&self, record: &Record, event: &Event, outcome: &Outcome) -> Replayed {
+    /// Compares all that hooks say where they decide the same. What differs from run to run says nothing about hooks.
+    fn compare_answers(&self, record: &Record, event: &Event, outcome: &Outcome) -> Replayed {
         // The words of hooks that are not run are missing now.
         if record.runs().any(|run| self.left_out.contains_key(run.id)) {
             return Replayed::Same;
         }
-        let differs = |key: &str, now: &Record| has_text(record, key) && text(record, key) != text(now, key);
-        let any = |now: &Record| TEXTS.iter().any(|key| differs(key, now));
-        let Some(now) = self.recorded(event, outcome).filter(any) else { return Replayed::Same };
+        let Some(now) = self.recorded(event, outcome) else { return Replayed::Same };
+        let differs = different_parts(record, &now);
+        if differs.is_empty() {
+            return Replayed::Same;
+        }
         let Some(again) = self.recorded(event, &self.dispatch(event)) else { return Replayed::Same };
-        let steady = TEXTS.iter().filter(|key| text(&now, key) == text(&again, key));
-        let said = |value: Option<&str>| value.map_or_else(|| "nothing".to_owned(), |value| format!("\"{value}\""));
-        let differences: Vec<Difference> = steady
-            .filter(|key| differs(key, &now))
-            .map(|key| Difference {
-                hook: None,
-                before: format!("{key} {}", said(text(record, key))),
-                now: format!("{key} {}", said(text(&now, key))),
-            })
-            .collect();
+        let unsteady = different_parts(&now, &again);
+        let said = |part: &str, value: Option<&Value>| match value {
+            Some(value) => format!("{part} {}", cut(&value.to_string(), LONGEST_SHOWN)),
+            None => format!("{part} nothing"),
+        };
+        let difference = |part: &&str| Difference {
+            hook: None,
+            before: said(part, record.answer(part)),
+            now: said(part, now.answer(part)),
+        };
+        let differences: Vec<Difference> = differs.difference(&unsteady).map(difference).collect();
         if differences.is_empty() { Replayed::Same } else { Replayed::Different(differences) }
     }
 
@@ -205,14 +209,14 @@ impl Replay {
     }
 }
 
-/// A text of a verdict.
-fn text<'a>(record: &'a Record, key: &str) -> Option<&'a str> {
-    record.value.get("verdict")?.get(key)?.as_str()
-}
-
-/// Whether the record would have the text; older ones have no context.
-fn has_text(record: &Record, key: &str) -> bool {
-    record.value.get("verdict").is_some_and(|verdict| verdict.get(key).is_some())
+/// The parts of two answers that are not the same; of records without whole answers only the reason is known.
+fn different_parts<'r>(one: &'r Record, other: &'r Record) -> BTreeSet<&'r str> {
+    let parts = |record: &'r Record| record.value.get("answer").and_then(Value::as_object);
+    let (Some(first), Some(second)) = (parts(one), parts(other)) else {
+        return BTreeSet::from_iter((one.verdict("reason") != other.verdict("reason")).then_some("reason"));
+    };
+    let names = first.keys().chain(second.keys()).map(String::as_str);
+    names.filter(|part| first.get(*part) != second.get(*part)).collect()
 }
 
 /// How one hook differs, if it does.

@@ -28,6 +28,7 @@ use crate::telemetry::Telemetry;
 use crate::trace;
 
 mod hooks;
+mod late;
 mod prompt;
 
 pub(crate) use hooks::Hooks;

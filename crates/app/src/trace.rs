@@ -22,6 +22,7 @@ mod stats;
 pub use export::{chrome, csv, html};
 pub use failing::{FailingHook, failing};
 pub use filter::TraceFilter;
+pub(crate) use record::LateEnd;
 pub use record::{HookRun, LeftOut, Record, Records, array, at};
 pub use stats::{HookStats, SlowRun, TraceStats};
 

@@ -75,8 +75,8 @@ pub struct FileWatcher {
     /// Files whose text is not known yet.
     unread: Vec<PathBuf>,
     runs: HookRuns,
-    /// What led to the change that was told last.
-    chain: Chain,
+    /// The file whose change was taken last, and what led to that. Its name as text may lack what is not UTF-8.
+    taken: (PathBuf, Chain),
     absent_since: Option<Instant>,
     /// Device and inode of the files that we write to ourselves.
     own_output: Vec<(u64, u64)>,
@@ -107,7 +107,7 @@ impl FileWatcher {
             queue: ChangeQueue::default(),
             unread: Vec::new(),
             runs: HookRuns::default(),
-            chain: Chain::default(),
+            taken: (PathBuf::new(), Chain::default()),
             absent_since: None,
             own_output: own_output(),
             looked_at: SystemTime::now(),
@@ -226,11 +226,17 @@ impl FileWatcher {
                 continue;
             }
             if let Some(change) = self.baseline.compare(&path, &self.root) {
-                self.chain = chain;
+                self.taken = (path, chain);
                 return Some(change);
             }
         }
         None
+    }
+
+    /// What became of one file since hooks last heard of it, whether or not it was touched.
+    pub(crate) fn change_of(&mut self, path: &Path) -> Option<FileChange> {
+        let counts = self.baseline.contains(path) || self.is_watched(path);
+        counts.then(|| self.baseline.compare(path, &self.root)).flatten()
     }
 
     /// Hooks ran for a file in this time: what was written into it until then is what hooks know. That it is gone, they do not.
@@ -241,9 +247,9 @@ impl FileWatcher {
         self.runs.add(path, chain, from, until);
     }
 
-    /// What led to the change that was taken last.
-    pub(crate) fn chain(&self) -> Chain {
-        self.chain.clone()
+    /// The file whose change was taken last, and what led to that.
+    pub(crate) fn taken(&self) -> (PathBuf, Chain) {
+        self.taken.clone()
     }
 
     /// The agent had a turn in this time. The root of the project stands for it in chains of changes.
@@ -253,7 +259,7 @@ impl FileWatcher {
 
     /// Whether the agent led to the change that was taken last.
     pub(crate) fn is_agents(&self) -> bool {
-        self.chain.first() == Some(&self.root)
+        self.taken.1.first() == Some(&self.root)
     }
 
     /// Hooks have heard of a file with this stamp, or that it is gone, from somebody else. It may have changed again since.

@@ -17,8 +17,8 @@ const SMALLEST: u64 = 1 << 10;
 const NAMED: usize = 4;
 
 /// What files of projects may still cost, and which were left out.
-#[derive(Clone, Debug)]
-pub struct Budget {
+#[derive(Debug)]
+pub(crate) struct Budget {
     bytes: u64,
     /// Runs from the first file on.
     until: Option<Instant>,
@@ -33,14 +33,9 @@ impl Budget {
         Budget { bytes: BYTES, until: None, left_out: Vec::new(), count: 0 }
     }
 
-    /// One of which so much is left.
-    pub(crate) fn with_left(bytes: u64) -> Budget {
-        Budget { bytes: bytes.min(BYTES), ..Budget::new() }
-    }
-
-    /// How much is left; nothing where something was left out.
-    pub(crate) fn left(&self) -> Option<u64> {
-        (self.count == 0).then_some(self.bytes)
+    /// Whether nothing was left out.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.count == 0
     }
 
     /// Takes a file from it, if that much is left; otherwise the file is left out.
@@ -58,7 +53,7 @@ impl Budget {
     }
 
     /// What a person should know of what was left out, in one line.
-    pub fn problem(&self) -> Option<Problem> {
+    pub(crate) fn problem(&self) -> Option<Problem> {
         let (first, others) = self.left_out.split_first()?;
         let others: Vec<String> = others.iter().map(|file| file.display().to_string()).collect();
         let more = match (self.count - 1).checked_sub(others.len()) {

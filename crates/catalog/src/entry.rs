@@ -303,7 +303,7 @@ impl Reader<'_> {
         let written = self.texts(at, "a list of paths");
         let mut inputs = Vec::with_capacity(written.len());
         for (index, text) in written.iter().enumerate() {
-            match path::inside(self.context.folder, text, &self.context.walked) {
+            match path::inside(self.context.folder, text, self.context.walked) {
                 Ok(path) => inputs.push(path),
                 Err(outside) => {
                     let item = at.items().nth(index).unwrap_or(*at);

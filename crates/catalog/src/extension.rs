@@ -6,8 +6,6 @@
 //!
 //! Not its duty: whether anything of it may run. That is decided by approval, at run time, over the whole folder.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -18,6 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::Budget;
 use crate::config::{Config, ExtensionSettings, Origin, Setting, find_key};
+use crate::load::{Looked, Stamp};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
@@ -27,6 +26,7 @@ mod fault;
 mod find;
 mod foreign;
 mod index;
+mod kept;
 mod key;
 mod manifest;
 mod name;
@@ -40,11 +40,12 @@ mod setting;
 mod skill;
 
 use fault::{Fault, Field, Naming};
-use find::Terms;
 
 pub use find::INSTALL_RECORD;
+pub(crate) use find::{Search, Terms};
 pub use foreign::{Foreign, foreign_manifest, is_package, is_package_manifest};
-pub use index::{Index, for_moment as extensions_for, named as named_extensions};
+pub use index::{Index, named as named_extensions};
+pub(crate) use kept::KeptExtension;
 pub use key::ManifestKey;
 pub use manifest::{Dependency, Manifest, manifest_key_names, manifest_keys};
 pub use name::check_extension_name;
@@ -81,8 +82,6 @@ pub struct Surroundings<'a> {
     pub vouched: Option<&'a CopyOf<'a>>,
     /// The commands of the program, for what a person is told to do.
     pub commands: Commands,
-    /// What files of projects may still cost, where that is bounded.
-    pub budget: Option<&'a RefCell<Budget>>,
 }
 
 impl fmt::Debug for Surroundings<'_> {
@@ -119,6 +118,8 @@ pub struct Extension {
     /// What the file system says of the manifest, if it had been left alone for a while when it was read: while that is
     /// so, it need not be read again.
     quiet: Option<StatKey>,
+    /// What was looked at to understand it; none where that cannot be said in full.
+    stamps: Option<Vec<(PathBuf, Stamp)>>,
     /// What became of the manifest alone, for those who read it again: on, or failed. Off where nobody read it.
     verdict: State,
     /// Why it is what was approved and not what is in its folder.
@@ -215,27 +216,47 @@ pub struct Extensions {
 ///     approved: None,
 ///     vouched: None,
 ///     commands: Default::default(),
-///     budget: None,
 /// };
 /// let (found, problems) = extensions(&surroundings);
 /// assert!(problems.is_empty());
 /// assert_eq!(found.get("hello").unwrap().hooks[0].id(), "user:hello:session_start:greet");
 /// ```
 pub fn extensions(surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
-    load(surroundings, &|_| Cow::Owned(Extensions::default()))
+    load(surroundings, &Extensions::default())
 }
 
-/// What extensions were when they were read last, for so many folders.
-type Previous<'a> = dyn Fn(usize) -> Cow<'a, Extensions> + 'a;
+/// Extensions as their manifests say, before anybody was asked which are on.
+#[derive(Debug, Default)]
+pub struct ReadExtensions {
+    all: Vec<Extension>,
+    terms: Option<Terms>,
+    /// What is wrong with the folders they are in.
+    problems: Vec<Problem>,
+    /// What was looked at for all that.
+    looked: Looked,
+}
+
+/// Reads all extensions for one event.
+pub(crate) fn read(search: &Search<'_>, budget: Option<&mut Budget>) -> ReadExtensions {
+    find::read_all(search, &Extensions::default(), budget)
+}
 
 /// Finds all extensions; a manifest that is still what it was is not understood anew.
-fn load(surroundings: &Surroundings<'_>, previous: &Previous<'_>) -> (Extensions, Vec<Problem>) {
-    let settings = surroundings.config.extensions(surroundings.places);
-    if !settings.enabled {
-        return (Extensions::default(), Vec::new());
+fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, Vec<Problem>) {
+    let Surroundings { places, config, now, .. } = *surroundings;
+    settle_extensions(find::read_all(&Search { places, config, now }, previous, None), surroundings)
+}
+
+/// Says of the extensions that were read which are on, and what applies for their settings.
+pub fn settle_extensions(read: ReadExtensions, surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
+    let ReadExtensions { mut all, terms, mut problems, .. } = read;
+    if all.is_empty() {
+        return (Extensions { all, terms }, problems);
     }
-    let mut problems = Vec::new();
-    let (mut all, terms) = find::all(surroundings, previous, &mut problems);
+    if let (Some(approved), Some(terms)) = (surroundings.approved, &terms) {
+        all.iter_mut().filter(|extension| extension.is_broken()).for_each(|broken| terms.restore(broken, approved));
+    }
+    let settings = surroundings.config.extensions(surroundings.places);
     problems.extend(all.iter().flat_map(|extension| extension.problems.iter().cloned()));
     let around = enclosing(&mut all, surroundings, &settings);
     settle(&mut all, surroundings, &settings, &mut problems);

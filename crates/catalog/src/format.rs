@@ -58,7 +58,7 @@ pub(crate) struct Context<'a> {
     pub(crate) encloses: bool,
     pub(crate) rules: &'a Rules,
     /// What was found out about the files in the folder.
-    pub(crate) walked: Walked,
+    pub(crate) walked: &'a Walked,
 }
 
 impl Context<'_> {

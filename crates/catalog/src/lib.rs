@@ -35,7 +35,6 @@ mod text_edit;
 mod value;
 mod yaml_edit;
 
-pub use budget::Budget;
 pub use config::{
     BOX_SOCKETS, Config, DownloadSettings, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored,
     Item, KEYS, Key, Kind, LogSettings, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting,
@@ -46,9 +45,10 @@ pub use config::{
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
     Changes, CopyOf, Dependency, Extension, Extensions, Foreign, INSTALL_RECORD, Index, Manifest, ManifestKey,
-    Permissions, SettingKind, SettingSpec, SettingValue, Skill, State, Surroundings, check_extension_name, extensions,
-    extensions_for, foreign_manifest, is_package, is_package_manifest, manifest_key_names, manifest_keys,
-    manifest_schema, named_extensions, reload_extensions, settings_schema, validate_extension,
+    Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill, State, Surroundings,
+    check_extension_name, extensions, foreign_manifest, is_package, is_package_manifest, manifest_key_names,
+    manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema, settle_extensions,
+    validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
 pub use file_stamps::FileStamps;

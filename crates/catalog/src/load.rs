@@ -9,10 +9,11 @@ use std::time::SystemTime;
 
 use ollm_protocol::{Code, EventKind, Hook, Layer, Matcher, Rules, Source, Subject};
 use ollm_store::{check_owner, current_uid};
-use rustix::fs::Dir;
+use rustix::fs::{Dir, FileType};
 
 use crate::budget::Budget;
 use crate::config::{Config, HookSettings, Overrides, owned_files, read_files, said_around};
+use crate::extension::{self, ReadExtensions, Search};
 use crate::file::{Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids};
 use crate::node::{Cursor, Node};
@@ -45,7 +46,7 @@ pub(crate) const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".con
 pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
 
 /// What is declared.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Catalog {
     /// The valid hooks, in order of registration: those that the policy requires, the user's files, the user's agent settings, the project's files, the
     /// project's agent settings.
@@ -56,8 +57,8 @@ pub struct Catalog {
     pub undeclared: Vec<Undeclared>,
     /// The whole configuration.
     pub config: Config,
-    /// What files of projects may still cost, where that is bounded.
-    pub budget: Option<Budget>,
+    /// The extensions as their manifests say, where it is about one event.
+    pub extensions: Option<ReadExtensions>,
 }
 
 /// One event as matchers see it.
@@ -110,17 +111,18 @@ pub struct Snapshots<'a> {
 /// assert_eq!(catalog.hooks[0].spec.script(), Some(&home.join("hooks/guard.py")));
 /// ```
 pub fn load(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> (Catalog, Vec<Problem>) {
-    let (catalog, problems, _) = load_all(places, env, overrides, Reading { undeclared: true, bounded: false });
+    let Loaded { catalog, problems, .. } =
+        load_all(places, env, overrides, Reading { undeclared: true, bounded: false });
     (catalog, problems)
 }
 
 /// The scripts in the hook folders of these places that no hook file names.
 pub fn undeclared(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Vec<Undeclared> {
-    load_all(places, env, overrides, Reading { undeclared: true, bounded: true }).0.undeclared
+    load_all(places, env, overrides, Reading { undeclared: true, bounded: true }).catalog.undeclared
 }
 
-/// Like [`load`], for one event: what projects bring is bounded, and hooks that cannot fit may be missing. What the files say
-/// is kept for the next event, and taken from there as long as they are what they were.
+/// Like [`load`], for one event, with the extensions: what projects bring is bounded, and hooks that cannot fit may be missing.
+/// What the files say is kept for the next event, and taken from there as long as they are what they were.
 pub fn load_for(
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
@@ -128,20 +130,23 @@ pub fn load_for(
     moment: &Moment,
     snapshots: Option<Snapshots<'_>>,
 ) -> (Catalog, Vec<Problem>) {
-    if let Some(recalled) = snapshots.and_then(|snapshots| recalled(snapshots.folder, places, env, overrides, moment)) {
+    if let Some(recalled) = snapshots.and_then(|snapshots| recalled(snapshots, places, env, overrides, moment)) {
         return recalled;
     }
     let reading = Reading { undeclared: false, bounded: true };
-    let (catalog, problems, findings) = load_all(places, env, overrides, reading);
-    let bytes_left = catalog.budget.as_ref().and_then(Budget::left);
-    if let (Some(snapshots), Some(read), Some(bytes_left)) = (snapshots, findings, bytes_left) {
-        let ReadFiles { looked, config, basis } = read;
-        snapshot::keep(
-            snapshots,
-            places,
-            Findings { looked, config: &config, basis, bytes_left, hooks: &catalog.hooks },
-        );
+    let Loaded { mut catalog, mut problems, files, mut budget } = load_all(places, env, overrides, reading);
+    if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
+        return (catalog, problems);
     }
+    let now = snapshots.map_or(SystemTime::UNIX_EPOCH, |snapshots| snapshots.now);
+    let mut extensions = extension::read(&Search { places, config: &catalog.config, now }, budget.as_mut());
+    let is_whole = budget.as_ref().is_none_or(Budget::is_complete);
+    if let (Some(snapshots), Some(files), Some(looked), true) = (snapshots, files, extensions.take_looked(), is_whole) {
+        let hooks = &catalog.hooks;
+        snapshot::keep(snapshots, places, Findings { files, looked, hooks, extensions: &extensions });
+    }
+    catalog.extensions = Some(extensions);
+    problems.extend(budget.and_then(|budget| budget.problem()));
     (catalog, problems)
 }
 
@@ -154,12 +159,13 @@ pub fn is_snapshot_current(
     moment: &Moment,
 ) -> Option<bool> {
     let is_kept = Snapshot::is_kept(folder, places);
-    is_kept.then(|| recalled(folder, places, env, overrides, moment).is_some())
+    let now = SystemTime::UNIX_EPOCH;
+    is_kept.then(|| recalled(Snapshots { folder, now }, places, env, overrides, moment).is_some())
 }
 
 /// The catalog as it was kept, with what is said around the files now.
 fn recalled(
-    folder: &Path,
+    Snapshots { folder, now }: Snapshots<'_>,
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
@@ -173,9 +179,10 @@ fn recalled(
     let mut problems = Vec::new();
     let config = said_around(snapshot.config().clone(), env, overrides, &mut problems);
     let settings = config.hooks(places);
-    let hooks = snapshot.hooks(moment, &Basis::new(&settings, settings_off(env), places, env))?;
-    let budget = Some(Budget::with_left(snapshot.bytes_left()));
-    Some((Catalog { hooks, settings, undeclared: Vec::new(), config, budget }, problems))
+    let basis = Basis::new(&settings, &config, places, env);
+    let (hooks, extensions) = snapshot.declared(moment, &basis, now)?;
+    let extensions = Some(extensions);
+    Some((Catalog { hooks, settings, undeclared: Vec::new(), config, extensions }, problems))
 }
 
 /// What is wanted of the files.
@@ -187,6 +194,16 @@ struct Reading {
     bounded: bool,
 }
 
+/// Everything that was read.
+struct Loaded {
+    catalog: Catalog,
+    problems: Vec<Problem>,
+    /// Where nothing is wrong with any file.
+    files: Option<ReadFiles>,
+    /// What files of projects may still cost, where that is bounded.
+    budget: Option<Budget>,
+}
+
 /// What files without a fault say, and what was looked at.
 struct ReadFiles {
     looked: Looked,
@@ -195,25 +212,19 @@ struct ReadFiles {
     basis: Basis,
 }
 
-fn load_all(
-    places: &Places,
-    env: &dyn Fn(&str) -> Option<String>,
-    overrides: &Overrides,
-    reading: Reading,
-) -> (Catalog, Vec<Problem>, Option<ReadFiles>) {
+fn load_all(places: &Places, env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides, reading: Reading) -> Loaded {
     let mut budget = reading.bounded.then(Budget::new);
     let (mut looked, mut problems) = (Looked::default(), Vec::new());
     if places.projects().count() > MOST_PROJECTS {
         problems.extend(places.project.as_deref().map(too_deep));
-        return (Catalog::default(), problems, None);
+        return Loaded { catalog: Catalog::default(), problems, files: None, budget };
     }
     owned_files(places).for_each(|(file, _)| looked.state(&file));
     let files = read_files(places, &mut budget, &mut looked, &mut problems);
     let mut around = Vec::new();
     let config = said_around(files.clone(), env, overrides, &mut around);
     let settings = config.hooks(places);
-    let settings_off = settings_off(env);
-    let basis = Basis::new(&settings, settings_off, places, env);
+    let (settings_off, basis) = (settings_off(env), Basis::new(&settings, &config, places, env));
     let mut loading =
         Loading { seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off, budget, looked };
     if let Some(policy) = &places.policy {
@@ -251,9 +262,9 @@ fn load_all(
     let undeclared = if reading.undeclared { scripts::undeclared(&folders, &loading.hooks) } else { Vec::new() };
     let Loading { hooks, mut problems, budget, looked, .. } = loading;
     // Problems are told with their places each time, which only the files know.
-    let read = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
+    let files = problems.is_empty().then_some(ReadFiles { looked, config: files, basis });
     problems.splice(0..0, around);
-    (Catalog { hooks, settings, undeclared, config, budget }, problems, read)
+    Loaded { catalog: Catalog { hooks, settings, undeclared, config, extensions: None }, problems, files, budget }
 }
 
 /// Guards of all projects around could not be loaded in time, and none of them may be left out.
@@ -405,6 +416,7 @@ impl Loading {
             }
         };
         let Owner { source, layer, rules, project, encloses } = owner;
+        let walked = Walked::default();
         let context = Context {
             path,
             folder,
@@ -417,12 +429,12 @@ impl Loading {
             project: *project,
             encloses: *encloses,
             rules,
-            walked: Walked::default(),
+            walked: &walked,
         };
         let mut intake = HookCollector::new(&context, &mut self.ids);
         form.take(&Cursor::root(&node), &mut intake);
         let (mut hooks, findings) = intake.located(&document);
-        self.looked.extend(context.walked.stamps());
+        self.looked.extend(walked.stamps());
         self.hooks.append(&mut hooks);
         self.problems.append(&mut document.problems(findings));
         true
@@ -432,18 +444,24 @@ impl Loading {
 /// The names of the hook files in a folder, in order, with the state of the very folder that was read; hidden ones are editors'
 /// and tools' own.
 fn names(folder: &Path) -> io::Result<(Vec<PathBuf>, Stamp)> {
+    let (entries, state) = entries(folder)?;
+    Ok((entries.into_iter().map(|(name, _)| name).filter(|name| is_hook_file(name)).collect(), state))
+}
+
+/// What is in a folder and not hidden, in order, with the state of the very folder that was read.
+pub(crate) fn entries(folder: &Path) -> io::Result<(Vec<(PathBuf, FileType)>, Stamp)> {
     let opened = File::open(folder)?;
     let state = Stamp::of_state(&opened.metadata()?);
-    let mut names = Vec::new();
+    let mut entries = Vec::new();
     for entry in Dir::read_from(&opened)? {
-        let name = PathBuf::from(OsStr::from_bytes(entry?.file_name().to_bytes()));
-        let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
-        if !is_hidden && is_hook_file(&name) {
-            names.push(name);
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !name.starts_with(b".") {
+            entries.push((PathBuf::from(OsStr::from_bytes(name)), entry.file_type()));
         }
     }
-    names.sort_unstable();
-    Ok((names, state))
+    entries.sort_unstable_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));
+    Ok((entries, state))
 }
 
 fn is_hook_file(name: &Path) -> bool {

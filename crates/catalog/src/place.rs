@@ -65,7 +65,9 @@ impl Places {
             let holds_us = self.home.starts_with(project) && self.user_home.as_deref() != Some(project);
             !holds_us && !self.projects().any(|known| same_place(known, project))
         };
-        let mut found: Vec<PathBuf> = find_projects(folder, &self.home).into_iter().filter(is_new).rev().collect();
+        // What is around a project of ours was looked at with it.
+        let others = folder.ancestors().take_while(|folder| !self.projects().any(|known| known == *folder));
+        let mut found: Vec<PathBuf> = projects_among(others, &self.home).into_iter().filter(is_new).rev().collect();
         let mut places = self.clone();
         if places.project.is_none() {
             places.project = found.pop();
@@ -142,7 +144,11 @@ pub(crate) const MOST_PROJECTS: usize = 32;
 /// The ancestors of `cwd` with a `.ollm` or `.git` in them, the nearest first; the user's own `.ollm` does not make a
 /// project. Where there are too many, nothing is loaded, so the rest is not looked for.
 pub fn find_projects(cwd: &Path, home: &Path) -> Vec<PathBuf> {
-    cwd.ancestors().filter(|folder| is_project(folder, home)).take(MOST_PROJECTS + 1).map(Path::to_owned).collect()
+    projects_among(cwd.ancestors(), home)
+}
+
+fn projects_among<'a>(folders: impl Iterator<Item = &'a Path>, home: &Path) -> Vec<PathBuf> {
+    folders.filter(|folder| is_project(folder, home)).take(MOST_PROJECTS + 1).map(Path::to_owned).collect()
 }
 
 /// Whether a folder is the root of a project: of a repository, or with a folder of ours that is not `home`.

@@ -13,6 +13,7 @@ use ollm_trust::{Approver, Choice, Question};
 
 use crate::ask::{Asker, Chosen};
 use crate::command::review;
+use crate::error::Failure;
 use crate::output::Output;
 use crate::remedy::COMMANDS;
 
@@ -42,7 +43,18 @@ impl HookApprover {
         self.asker.choose(question, offered, &|| self.cancel.is_set())
     }
 
+    /// Says why something cannot be asked about.
+    fn refuse(&self, failure: &Failure) -> Chosen<Choice> {
+        Output::with(self.asker.clone()).failure(failure);
+        Chosen::No
+    }
+
     fn ask_alone(&self, question: &Question<'_>) -> Chosen<Choice> {
+        let (review, by_digest) = (question.review, (question.remedy, &question.identity.digest));
+        let shown = review::refuse_unshown(std::slice::from_ref(review), &review.title, by_digest, &self.asker);
+        if let Err(failure) = shown {
+            return self.refuse(&failure);
+        }
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
         let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
         text.push_str(&escape_for_people(&question.review.to_string()));
@@ -60,19 +72,20 @@ impl HookApprover {
 
     /// Asks about all of them, and gives back those that the answer holds for.
     fn ask_together(&self, group: Together<'_>) -> (Chosen<Choice>, Vec<AskedAbout>) {
-        let members = group.members();
+        let (members, reviews) = (group.members(), group.reviews());
+        let by_digest = (&group.remedy(), &group.digest());
+        if let Err(failure) = review::refuse_unshown(&reviews, &group.title(), by_digest, &self.asker) {
+            return (self.refuse(&failure), members);
+        }
         let mut text = format!("\n{} is not approved as it is.\n", one_line(&group.title()));
-        text.push_str(&escape_for_people(&group.screen()));
+        text.push_str(&escape_for_people(&review::screen(&reviews)));
         text.push_str("\nMay all of it run, as long as nothing of it changes?");
         let chosen = self.choose(&text, &[("one [s]ession", Choice::Session), ("[a]lways", Choice::Always)]);
         if chosen == Chosen::One(Choice::Always) {
-            let (mut output, title) = (Output::with(self.asker.clone()), group.title());
+            let title = group.title();
             match group.approve() {
-                Ok(approved) => review::tell_approved(&approved, &mut output),
-                Err(error) => {
-                    output.failure(&review::unapproved(&title, error));
-                    return (Chosen::No, members);
-                }
+                Ok(approved) => review::tell_approved(&approved, &mut Output::with(self.asker.clone())),
+                Err(error) => return (self.refuse(&review::unapproved(&title, error)), members),
             }
         }
         (chosen, members)

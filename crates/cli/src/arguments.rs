@@ -59,7 +59,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 struct Verbosity {
-    /// Tell on standard error also what went well: which files were read, the plan, how long things took
+    /// Verbose: also log files read, the plan and timings to stderr
     #[arg(long, short, global = true)]
     verbose: bool,
 }
@@ -132,7 +132,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: TrustCommand,
     },
-    /// Look after MCP servers, and call their tools
+    /// Manage MCP servers and call their tools
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
@@ -422,7 +422,7 @@ pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
 
 /// Whether a program reads the answer; behind `--` stands what is another program's.
 pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
-    arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+    arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json" || word == "--stream-json")
 }
 
 /// The whole command line, with its commands in groups.

@@ -2,8 +2,6 @@
 //! nothing.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use ollm_protocol::Code;
 use ollm_store::one_line;
@@ -11,7 +9,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 
 use crate::error::Failure;
-use crate::interrupt;
+use crate::interrupt::{self, HeldSignals};
 use crate::output::{is_terminal, say};
 use crate::pager::{Seen, page};
 use crate::spinner::Spinner;
@@ -244,7 +242,7 @@ fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
     let before = tcgetattr(io::stdin()).ok()?;
     let mut quiet = before.clone();
     quiet.local_modes.remove(LocalModes::ECHO);
-    let signals = Signals::hold();
+    let signals = HeldSignals::hold(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
     loop {
         tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
         let answer = ask_lines(spinner, question, &|| signals.came().is_some());
@@ -259,60 +257,6 @@ fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
         }
         // After a stop the question is asked again.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
-    }
-}
-
-/// Signals that would end or stop us in the middle of something; dropped, they do so again, unless a session listens to them.
-struct Signals(&'static Held);
-
-/// The process has one handler of each signal, which is registered once and for all.
-static HELD: OnceLock<Held> = OnceLock::new();
-
-struct Held {
-    came: Arc<AtomicUsize>,
-    /// For each signal, whether it has its usual effect.
-    passes: Vec<(i32, Arc<AtomicBool>)>,
-}
-
-impl Held {
-    fn register() -> Held {
-        let came: Arc<AtomicUsize> = Arc::default();
-        let mut passes = Vec::new();
-        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
-            let pass: Arc<AtomicBool> = Arc::default();
-            // One that cannot be held ends us at once, as ever.
-            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&pass));
-            let number = usize::try_from(signal).unwrap_or_default();
-            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&came), number);
-            passes.push((signal, pass));
-        }
-        Held { came, passes }
-    }
-}
-
-impl Signals {
-    fn hold() -> Signals {
-        let held = HELD.get_or_init(Held::register);
-        held.passes.iter().for_each(|(_, pass)| pass.store(false, Ordering::SeqCst));
-        held.came.store(0, Ordering::SeqCst);
-        Signals(held)
-    }
-
-    fn came(&self) -> Option<i32> {
-        i32::try_from(self.0.came.load(Ordering::SeqCst)).ok().filter(|signal| *signal > 0)
-    }
-
-    fn take(&self) -> Option<i32> {
-        let came = self.came();
-        self.0.came.store(0, Ordering::SeqCst);
-        came
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        let own = self.0.passes.iter().filter(|(signal, _)| !interrupt::is_listening(*signal));
-        own.for_each(|(_, pass)| pass.store(true, Ordering::SeqCst));
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn run(command: Command, context: &AppContext, output: &mut Output) -
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Explain(arguments) => explain::run(&arguments, context, output),
         Command::Replay(arguments) => replay::run(&arguments, context, output),
-        Command::Tui(arguments) => tui::run(&arguments, context),
+        Command::Tui(arguments) => tui::run(&arguments, context, output),
         Command::Trace(arguments) => trace::run(&arguments, context, output),
         Command::Ext { command } => ext::run_command(command, context, output),
         Command::Skill { command } => skill::run_command(command, context, output),

@@ -62,13 +62,36 @@ impl Show for Display<'_, '_> {
 
 impl<'a, 'o> Display<'a, 'o> {
     pub(crate) fn new(output: &'a Shared<&'o mut Output>, style: Style, cancel: &Cancel) -> Display<'a, 'o> {
-        let width = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
-        let wrap = width.filter(|width| *width > 0).map(Wrap::new);
+        let wrap = shown_width().map(Wrap::new);
         Display { output, style, cancel: cancel.clone(), open: OpenLine::None, wrap }
     }
 }
 
+/// The columns of the terminal that shows the model's words, as it is now.
+fn shown_width() -> Option<usize> {
+    let width = screen_size().filter(|_| is_shown()).map(|(_, columns)| usize::from(columns));
+    width.filter(|width| *width > 0)
+}
+
+/// A text broken between words where the terminal ends.
+pub(crate) fn broken(text: &str) -> String {
+    let Some(mut wrap) = shown_width().map(Wrap::new) else { return text.to_owned() };
+    wrap.push(text) + &wrap.finish()
+}
+
 impl Display<'_, '_> {
+    /// The same text as far as its words are whole, broken where the terminal ends.
+    fn wrapped(&mut self, text: &str) -> String {
+        let shown = escape_for_people(text);
+        match (&mut self.wrap, shown_width()) {
+            (Some(wrap), Some(width)) => {
+                wrap.resize(width);
+                wrap.push(&shown)
+            }
+            _ => shown.into_owned(),
+        }
+    }
+
     fn line(&self, value: &Value) {
         // A reader that went away is its own business; other errors show when the answer is written.
         let _ = self.output.lock().json(value);
@@ -92,7 +115,10 @@ impl Display<'_, '_> {
                 let rest = self.wrap.as_mut().map(Wrap::finish).unwrap_or_default();
                 let _ = self.output.lock().bytes(format!("{rest}\n").as_bytes(), b"", 0);
             }
-            OpenLine::Thoughts => self.output.lock().explain("\n"),
+            OpenLine::Thoughts => {
+                let rest = self.wrap.as_mut().map(Wrap::finish).unwrap_or_default();
+                self.output.lock().explain(&format!("{DIM}{rest}{PLAIN}\n"));
+            }
         }
     }
 
@@ -110,14 +136,14 @@ impl Display<'_, '_> {
                 // A line that is not finished has no room below it.
                 self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Words, text);
-                let shown = escape_for_people(text);
-                let shown = self.wrap.as_mut().map_or_else(|| shown.to_string(), |wrap| wrap.push(&shown));
+                let shown = self.wrapped(text);
                 let _ = self.output.lock().bytes(shown.as_bytes(), b"", 0);
             }
             News::Thought(text) => {
                 self.output.lock().asker().spinner().stop();
                 self.go_on(OpenLine::Thoughts, text);
-                self.output.lock().explain(&format!("{DIM}{}{PLAIN}", escape_for_people(text)));
+                let shown = self.wrapped(text);
+                self.output.lock().explain(&format!("{DIM}{shown}{PLAIN}"));
             }
             News::Answered { .. } => self.finish_line(),
             News::Calling { name, .. } => {

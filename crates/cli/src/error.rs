@@ -82,6 +82,11 @@ impl Failure {
         json!({"exit": exit, "error": self.to_json()})
     }
 
+    /// The same as the last line of a stream.
+    pub(crate) fn line(&self, exit: u8) -> Value {
+        json!({"type": "error", "exit": exit, "error": self.to_json()})
+    }
+
     /// The failure for programs.
     pub(crate) fn to_json(&self) -> Value {
         json!({"code": self.code.map(Code::id), "message": self.message, "hints": self.hints})

@@ -1,14 +1,14 @@
 //! Signals that ask us to end: the first ends the turn, the next the session, and if even that takes too long, us.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use ollm_agent::Cancel;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 use crate::ask::Asker;
@@ -91,10 +91,107 @@ impl Stop {
         match self.signal.load(Ordering::Relaxed) {
             // A key of the panels is no signal.
             0 => self.cancel.is_set().then_some(Kind::Interrupted),
-            SIGTERM => Some(Kind::Terminated),
-            SIGHUP => Some(Kind::HungUp),
-            _ => Some(Kind::Interrupted),
+            signal => Some(kind_of(signal)),
         }
+    }
+}
+
+/// How we exit because of a signal.
+fn kind_of(signal: i32) -> Kind {
+    match signal {
+        SIGTERM => Kind::Terminated,
+        SIGHUP => Kind::HungUp,
+        _ => Kind::Interrupted,
+    }
+}
+
+/// Whether somebody wants us to undo what is under way: by a signal, which is held meanwhile, or by a key of the panels.
+pub(crate) enum Interruption {
+    Signal(HeldSignals),
+    Key(Cancel),
+}
+
+impl Interruption {
+    pub(crate) fn hold(asker: &Asker) -> Interruption {
+        match asker {
+            Asker::Lines(_) => Interruption::Signal(HeldSignals::hold(&ENDING)),
+            Asker::Dialog(screen) => Interruption::Key(screen.cancel().clone()),
+        }
+    }
+
+    pub(crate) fn came(&self) -> bool {
+        self.failure().is_some()
+    }
+
+    /// How we exit because of it.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        match self {
+            Interruption::Signal(signals) => signals.came().map(kind_of),
+            Interruption::Key(cancel) => cancel.is_set().then_some(Kind::Interrupted),
+        }
+        .map(Failure::of_signal)
+    }
+}
+
+/// Signals that would end or stop us in the middle of something; dropped, they do so again, unless a session listens to them.
+pub(crate) struct HeldSignals {
+    which: &'static [i32],
+    held: &'static Held,
+}
+
+/// The process has one handler of each signal, which is registered once and for all.
+static HELD: OnceLock<Held> = OnceLock::new();
+
+struct Held(Vec<HeldSignal>);
+
+struct HeldSignal {
+    signal: i32,
+    /// Whether it has its usual effect.
+    passes: Arc<AtomicBool>,
+    came: Arc<AtomicBool>,
+}
+
+impl Held {
+    fn register() -> Held {
+        let register = |signal| {
+            let (passes, came) = (Arc::default(), Arc::default());
+            // One that cannot be held ends us at once, as ever.
+            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&passes));
+            let _ = signal_hook::flag::register(signal, Arc::clone(&came));
+            HeldSignal { signal, passes, came }
+        };
+        Held([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP].map(register).into())
+    }
+}
+
+impl HeldSignals {
+    pub(crate) fn hold(which: &'static [i32]) -> HeldSignals {
+        let held = HELD.get_or_init(Held::register);
+        for one in &held.0 {
+            one.passes.store(!which.contains(&one.signal) && !is_listening(one.signal), Ordering::SeqCst);
+            one.came.store(false, Ordering::SeqCst);
+        }
+        HeldSignals { which, held }
+    }
+
+    /// The signal that came meanwhile.
+    pub(crate) fn came(&self) -> Option<i32> {
+        let is_meant = |one: &&HeldSignal| self.which.contains(&one.signal) && one.came.load(Ordering::SeqCst);
+        self.held.0.iter().find(is_meant).map(|one| one.signal)
+    }
+
+    /// The same, which is forgotten then.
+    pub(crate) fn take(&self) -> Option<i32> {
+        let came = self.came();
+        self.held.0.iter().for_each(|one| one.came.store(false, Ordering::SeqCst));
+        came
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        let own = self.held.0.iter().filter(|one| !is_listening(one.signal));
+        own.for_each(|one| one.passes.store(true, Ordering::SeqCst));
     }
 }
 

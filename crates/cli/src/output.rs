@@ -44,6 +44,8 @@ enum FailureForm {
     Words,
     /// A JSON object on standard output, for the program that asked for it.
     Json,
+    /// The last line of a stream of JSON objects.
+    Line,
 }
 
 /// What a command would have printed and told.
@@ -113,6 +115,11 @@ impl Output {
         self.failure_form = FailureForm::Json;
     }
 
+    /// Tells a failure as the last line of a stream: what is written from now on are JSON objects, one per line.
+    pub(crate) fn stream_json(&mut self) {
+        self.failure_form = FailureForm::Line;
+    }
+
     /// Says for programs what was changed; people are told in words.
     pub(crate) fn changed(&mut self, what: Value) {
         if let Some(collected) = &mut self.collected {
@@ -135,10 +142,31 @@ impl Output {
                 let error = failure.as_ref().map(Failure::to_json);
                 json!({"exit": code, "changed": changed, "output": output, "messages": messages, "error": error})
             }
-            (None, Some(failure)) if self.failure_form == FailureForm::Json => failure.document(code),
-            (None, _) => return code,
+            (None, Some(failure)) => match self.failure_form {
+                FailureForm::Json => failure.document(code),
+                FailureForm::Line => return self.failure_line(&failure, code),
+                FailureForm::Words => return code,
+            },
+            (None, None) => return code,
         };
         let told = self.pretty_json(&document);
+        told.map_or_else(|failure| self.failure(&failure), |_| code)
+    }
+
+    /// Tells a failure also on standard output, where that is a stream that goes on.
+    pub(crate) fn failure_in_stream(&mut self, failure: &Failure) {
+        let code = self.failure(failure);
+        if self.failure_form == FailureForm::Line {
+            self.failure_line(failure, code);
+        }
+    }
+
+    /// Writes a failure as a line of the stream. A signal is the usual end of one, and what cannot be written cannot be told.
+    fn failure_line(&mut self, failure: &Failure, code: u8) -> u8 {
+        if failure.code.is_none() || self.lost.is_some() {
+            return code;
+        }
+        let told = self.json(&failure.line(code));
         told.map_or_else(|failure| self.failure(&failure), |_| code)
     }
 
@@ -205,7 +233,7 @@ impl Output {
             screen.show(text);
             return Ok(OK);
         }
-        self.failure_form = FailureForm::Words;
+        self.answered();
         let shown = || anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush());
         written(self.asker.spinner().hidden(shown), OK)
     }
@@ -223,12 +251,19 @@ impl Output {
             }
             return Ok(code);
         }
-        self.failure_form = FailureForm::Words;
+        self.answered();
         // An answer may end within a line, below which there is no room.
         self.asker.spinner().stop();
         let mut out = io::stdout().lock();
         let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
         written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
+    }
+
+    /// Standard output has an answer, which no second one may follow; lines of a stream may.
+    fn answered(&mut self) {
+        if self.failure_form == FailureForm::Json {
+            self.failure_form = FailureForm::Words;
+        }
     }
 
     /// Fails if a part of an answer that was written as it came was lost.
@@ -421,6 +456,14 @@ pub(crate) fn screen_size() -> Option<(u16, u16)> {
 /// Shows something to the person at the terminal, from any thread: a part of a question, not a message of its own.
 pub(crate) fn say(text: &str) {
     let _ = write!(io::stderr(), "{text}");
+}
+
+/// A text for the person at the terminal, without colours where they are not wanted.
+pub(crate) fn painted(text: String) -> String {
+    match anstream::AutoStream::choice(&io::stderr()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        _ => text,
+    }
 }
 
 /// Writes one JSON value on a line, from any thread: a part of a stream of them.

@@ -10,7 +10,9 @@ use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::Value;
 
 use crate::ask::{Asker, Chosen};
+use crate::display::coloured;
 use crate::open;
+use crate::output::painted;
 
 /// A longer question is not asked: a yes counts only for what was shown, and no one reads that much.
 const LONGEST_QUESTION: usize = 1 << 20;
@@ -71,7 +73,14 @@ impl Approve for CallApprover {
         if let Some(diff) = &request.diff {
             // The difference says all that the arguments do, and in which file.
             let path = args.and_then(|args| args.get("path")).and_then(Value::as_str).unwrap_or_default();
-            let _ = write!(question, " {}\n{}", one_line(path), escape_for_people(diff.trim_end()));
+            let diff = escape_for_people(diff.trim_end());
+            // The panels give each line its colour themselves.
+            let diff = if let Asker::Lines(_) = self.asker {
+                painted(coloured(&diff)).trim_end().to_owned()
+            } else {
+                diff.into_owned()
+            };
+            let _ = write!(question, " {}\n{diff}", one_line(path));
         } else if let Some(args) = args {
             let _ = write!(question, " {}", one_line(&args.to_string()));
         }

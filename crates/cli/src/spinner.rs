@@ -30,6 +30,13 @@ impl Spinner {
         }
     }
 
+    /// Says what works now, where something moves.
+    pub(crate) fn say(&self, what: &str) {
+        if let Some(turning) = &*self.turning() {
+            turning.bar.set_message(what.to_owned());
+        }
+    }
+
     /// Leaves the line to somebody else.
     pub(crate) fn stop(&self) {
         let turning = self.turning().take();

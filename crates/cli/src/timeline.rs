@@ -3,11 +3,13 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use ollm_app::outcome::is_shown;
+use ollm_app::outcome;
 use ollm_engine::{Outcome, Report, Skip};
 use ollm_protocol::{Flow, joined};
 use ollm_store::one_line;
 use serde_json::Value;
+
+use crate::output::{is_shown, screen_size};
 
 pub(crate) const BOLD: &str = "\x1b[1m";
 pub(crate) const DIM: &str = "\x1b[2m";
@@ -23,7 +25,7 @@ pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
 pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -> String {
     let head = format!("{BOLD}{:<13}{PLAIN} {}", outcome.event.name(), one_line(title));
     let mut text = format!("\n{}\n", head.trim_end());
-    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| is_shown(report)).collect();
+    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| outcome::is_shown(report)).collect();
     let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
     let mut started = Duration::ZERO;
     for report in shown {
@@ -33,11 +35,15 @@ pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -
         started += report.duration;
     }
     for skip in skipped {
-        let (name, detail) = (one_line(&skip.hook.spec.name), one_line(&skip.detail));
-        let _ = writeln!(text, "  {DIM}{name:<26}{:<13}{detail}{PLAIN}", skip.reason.name());
+        let _ = writeln!(text, "{}", skip_line(&skip.hook.spec.name, skip.reason.name(), &skip.detail));
     }
     let _ = writeln!(text, "  => {}", decision(outcome));
     text
+}
+
+/// A hook that did not run, as a line.
+pub(crate) fn skip_line(name: &str, reason: &str, detail: &str) -> String {
+    format!("  {DIM}{:<25} {reason:<12} {}{PLAIN}", one_line(name), one_line(detail))
 }
 
 /// One hook's run on a time scale.
@@ -51,10 +57,9 @@ pub(crate) struct Bar<'a> {
 
 impl Bar<'_> {
     /// The run as a line, where the scale is so long.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of thirty cells")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of at most thirty cells")]
     pub(crate) fn line(&self, whole: Duration) -> String {
-        const WIDTH: f64 = 30.0;
-        let scale = WIDTH / whole.as_secs_f64();
+        let scale = cells_for_bars() / whole.as_secs_f64();
         let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
         let bar = cells(self.took).replace(' ', "▇");
         let bar = if bar.is_empty() { "▏" } else { &bar };
@@ -65,8 +70,16 @@ impl Bar<'_> {
         };
         let millis = self.took.as_secs_f64() * 1e3;
         let (name, status, before) = (one_line(self.name), one_line(self.status), cells(self.start));
-        format!("  {name:<26}{colour}{status:<9}{PLAIN}{millis:>7.1} ms  {before}{colour}{bar}{PLAIN}")
+        format!("  {name:<25} {colour}{status:<9}{PLAIN}{millis:>7.1} ms  {before}{colour}{bar}{PLAIN}")
     }
+}
+
+/// How wide bars may become, on a terminal no wider than what is left of it.
+fn cells_for_bars() -> f64 {
+    const WIDEST: u16 = 30;
+    const BEFORE: u16 = 50;
+    let screen = screen_size().map(|(_, columns)| columns).filter(|columns| *columns > 0 && is_shown());
+    screen.map_or(WIDEST, |columns| columns.saturating_sub(BEFORE).min(WIDEST)).into()
 }
 
 fn decision(outcome: &Outcome) -> String {

@@ -17,6 +17,11 @@ impl Wrap {
         Wrap { width, column: 0, blanks: String::new(), word: String::new() }
     }
 
+    /// The terminal has this many columns now.
+    pub(crate) fn resize(&mut self, width: usize) {
+        self.width = width;
+    }
+
     /// Takes the next text; gives what can be shown of it.
     pub(crate) fn push(&mut self, text: &str) -> String {
         let mut shown = String::new();

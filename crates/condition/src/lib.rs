@@ -24,6 +24,7 @@ mod operate;
 mod parser;
 mod regex;
 mod scope;
+mod seen;
 mod spot;
 mod syntax;
 mod value;
@@ -31,6 +32,7 @@ mod value;
 pub use error::{ConditionError, ConditionFault, Fault};
 pub use nearest::{did_you_mean, nearest};
 pub use scope::{ConditionScope, session};
+pub use seen::SeenValue;
 pub use spot::Spot;
 
 use error::{Failure, Text};
@@ -85,6 +87,11 @@ impl Condition {
     /// The condition as it was written.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The parts of the scope that the condition looks at, and what they are for an event: for people who want to know why.
+    pub fn values(&self, scope: &ConditionScope<'_>) -> Vec<SeenValue> {
+        seen::seen(&self.expr, scope)
     }
 
     /// Whether the condition is true for an event.

@@ -1,7 +1,7 @@
 //! From a hook and an event to a task, or to a verdict at once.
 //!
-//! How each action is run is a file here, and one line in `runner`; everything else about it is said by its descriptor in
-//! `ollm_protocol::hook`.
+//! The few things that an engine can do are a file each; which of them an action is, and with what, is said by its descriptor
+//! in `ollm_protocol::hook`.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ollm_process::{Job, Limits};
 use ollm_protocol::dialect::Addressee;
+use ollm_protocol::hook::action::{Program, ProgramAnswer};
 use ollm_protocol::{Action, Answer, Dialect, End, Event, EventKind, Hook, Output, Verdict};
 use ollm_trust::Trusted;
 use serde_json::Value;
@@ -19,17 +20,16 @@ use crate::boxed_job::BoxedJob;
 use crate::environment::Environment;
 use crate::template::{self, TemplateWarning};
 
-mod ask_agent;
 mod builtin;
-mod command;
 mod http;
-mod mcp;
 mod permissions;
-mod run_command;
+mod program;
 mod shell;
+mod tool;
+mod verdict;
 
-pub(crate) use mcp::Witness;
-pub use mcp::{ToolCall, ToolCaller, ToolFailure};
+pub(crate) use tool::Witness;
+pub use tool::{ToolCall, ToolCaller, ToolFailure};
 
 /// Keeps Python from writing its caches into the copy of what was approved, which would no longer be that.
 const NO_BYTECODE: &str = "PYTHONDONTWRITEBYTECODE";
@@ -139,29 +139,6 @@ impl TaskReply {
     }
 }
 
-/// How a valid action is run.
-pub(crate) trait Run {
-    /// Makes a task of it, or a verdict at once.
-    fn prepare(&self, context: &ActionContext<'_>) -> Prepared;
-
-    /// Whether how its process ends is the whole answer.
-    fn answers_by_status(&self) -> bool {
-        false
-    }
-}
-
-fn runner(action: &Action) -> &dyn Run {
-    match action {
-        Action::Command(action) => action,
-        Action::Shell(action) => action,
-        Action::AskAgent(action) => action,
-        Action::RunCommand(action) => action,
-        Action::Http(action) => action,
-        Action::Mcp(action) => action,
-        Action::Builtin(action) => action,
-    }
-}
-
 /// What an action is run with.
 pub(crate) struct ActionContext<'a> {
     pub(crate) trusted: &'a Trusted<Hook>,
@@ -170,8 +147,17 @@ pub(crate) struct ActionContext<'a> {
     pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
 }
 
+/// Makes a task of what a hook does, or a verdict at once.
 pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
-    match runner(&context.hook().action).prepare(context) {
+    let prepared = match &context.hook().action {
+        Action::Program(program) => program::prepare(program, context),
+        Action::Shell(line) => shell::prepare(line, context),
+        Action::Verdict(declared) => verdict::prepare(declared, context),
+        Action::Post(target) => http::prepare(target, context),
+        Action::Tool(call) => tool::prepare(call, context),
+        Action::Builtin(builtin) => builtin::prepare(builtin, context),
+    };
+    match prepared {
         Prepared::Task(Task::Job(mut boxed), warnings) => {
             boxed.program_box = permissions::program_box(context, &boxed.job);
             Prepared::Task(Task::Job(boxed), warnings)
@@ -182,12 +168,12 @@ pub(crate) fn prepare(context: &ActionContext<'_>) -> Prepared {
 
 /// Whether how its process ends is the whole answer of a hook.
 pub(crate) fn answers_by_status(hook: &Hook) -> bool {
-    runner(&hook.action).answers_by_status()
+    matches!(&hook.action, Action::Program(Program { answer: ProgramAnswer::Status, .. }))
 }
 
 /// What a process that ended means.
 pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
-    if answers_by_status(hook) { run_command::read(output) } else { hook.dialect.read_verdict(event.kind, output) }
+    if answers_by_status(hook) { program::read_status(output) } else { hook.dialect.read_verdict(event.kind, output) }
 }
 
 impl ActionContext<'_> {

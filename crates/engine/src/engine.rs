@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use ollm_condition::SeenValue;
 use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Verdict};
 use ollm_trust::{Trust, Trusted, Untrusted};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::action::ToolCaller;
@@ -15,8 +17,9 @@ use crate::clear::{self, Cleared, Step};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
 use crate::merge::{Begun, Progress};
+use crate::narrow::condition_values;
 use crate::plan::{Plan, Planned, plan};
-use crate::present::leaving;
+use crate::present::{leaving, redactor};
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
@@ -98,9 +101,23 @@ impl Engine {
         self.dispatch_with(event, Listing::All, Stop::NEVER)
     }
 
+    /// Like [`Engine::dispatch_explained`], until `stop` says so as in [`Engine::dispatch_until`].
+    pub fn dispatch_explained_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
+        self.dispatch_with(event, Listing::All, Stop::when(stop))
+    }
+
     /// What would happen for an event.
     pub fn plan(&self, event: &Event) -> Plan {
         self.planned(event, Listing::All).0
+    }
+
+    /// What the condition of a hook looks at, and what that is for an event, as JSON without secrets; nothing where the event
+    /// has no such part.
+    pub fn condition_values(&self, hook: &Hook, event: &Event) -> Vec<(String, Option<String>)> {
+        let redactor = redactor(std::iter::once(hook), &self.environment);
+        let shown = |value: Value| redactor.redact_str(&value.to_string()).into_owned();
+        let seen = condition_values(hook, event, &self.environment.surroundings());
+        seen.into_iter().map(|SeenValue { name, value }| (name, value.map(shown))).collect()
     }
 
     /// Which hook would run in this place as things are, and why others would not; nobody is asked, nothing is used up.

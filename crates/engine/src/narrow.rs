@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_condition::ConditionScope;
+use ollm_condition::{ConditionScope, SeenValue};
 use ollm_protocol::{Event, Hook, Reach, from_root};
 use serde_json::{Map, Value};
 
@@ -104,15 +104,30 @@ fn condition<'s>(
     };
     let surroundings = surroundings();
     let cwd = surroundings.cwd(event);
-    let source = hook.spec.source.name();
-    let scope = ConditionScope::new(event.kind.name(), &event.data, &cwd, &surroundings.variables, source);
-    match condition.holds(&scope) {
+    match condition.holds(&condition_scope(hook, event, &cwd, surroundings)) {
         Ok(true) => Ok(None),
         Ok(false) => {
             Err(Skip::new(hook, Reason::Condition, format!("`if` is false for this event: {}", condition.text())))
         }
         Err(fault) => unanswered(hook, &format!("its `if` cannot be answered: {fault}")),
     }
+}
+
+fn condition_scope<'a>(
+    hook: &Hook,
+    event: &'a Event,
+    cwd: &'a str,
+    surroundings: &'a Surroundings,
+) -> ConditionScope<'a> {
+    let source = hook.spec.source.name();
+    ConditionScope::new(event.kind.name(), &event.data, cwd, &surroundings.variables, source)
+}
+
+/// What a hook's condition looks at, and what that is for an event.
+pub(crate) fn condition_values(hook: &Hook, event: &Event, surroundings: &Surroundings) -> Vec<SeenValue> {
+    let Some(Ok(condition)) = &hook.condition else { return Vec::new() };
+    let cwd = surroundings.cwd(event);
+    condition.values(&condition_scope(hook, event, &cwd, surroundings))
 }
 
 fn unanswered(hook: &Arc<Hook>, why: &str) -> Result<Failure, Skip> {

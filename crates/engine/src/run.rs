@@ -32,7 +32,6 @@ const LONGEST_STACK: usize = 8 << 10;
 const INTERRUPTED: &str = "was interrupted";
 
 /// What hooks are run with.
-#[derive(Debug)]
 pub(crate) struct RunContext<'a> {
     pub(crate) children: &'a Children,
     pub(crate) environment: &'a Environment,
@@ -73,12 +72,6 @@ impl<'a> Stop<'a> {
     /// Why a hook was ended; a signal may have been faster.
     fn reason(self) -> String {
         if self.is_set() { self.why } else { INTERRUPTED }.to_owned()
-    }
-}
-
-impl std::fmt::Debug for Stop<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Stop").field(&self.is_set()).finish()
     }
 }
 

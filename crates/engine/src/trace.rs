@@ -25,6 +25,7 @@ use std::time::{Duration, SystemTime};
 use ollm_protocol::units::iso;
 use ollm_protocol::{Event, Hook, joined};
 use ollm_store::Redactor;
+use serde_json::{Map, Value};
 
 use crate::background::Done;
 use crate::environment::Environment;
@@ -33,13 +34,13 @@ use crate::report::{Outcome, Process, Report, Skip};
 
 mod line;
 
-use line::Line;
+use line::{Line, Whole};
 
 /// The version of a record's form.
 pub const VERSION: u64 = 1;
 /// No record is longer, in bytes, beside the whole data of its event.
 pub const LONGEST: usize = 64 << 10;
-/// Longer data of an event is not kept as a whole, in bytes of JSON.
+/// An event's data and the answer to it are not kept as a whole where they are longer, in bytes of JSON.
 pub const PAYLOAD: usize = 60 << 10;
 
 /// The bounds of a record's parts, in bytes of JSON; together they stay well below [`LONGEST`].
@@ -92,11 +93,11 @@ impl Recorder<'_> {
             line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
             line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
             line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));
-            verdict(line.key("verdict"), outcome, self.payload);
+            verdict(line.key("verdict"), outcome);
             line.key("durationMs").plain(millis(outcome.duration));
             line.key("data").data(&event.data, DATA);
             if self.payload == Payload::Whole {
-                line.payload(&event.data, PAYLOAD);
+                whole(line, event, outcome);
             }
         });
         line.finish()
@@ -188,17 +189,42 @@ fn remains(line: &mut Line<'_>, process: Option<&Process>) {
     line.key("bytesErr").maybe(process.map(|process| process.bytes_err));
 }
 
-fn verdict(line: &mut Line<'_>, outcome: &Outcome, payload: Payload) {
+fn verdict(line: &mut Line<'_>, outcome: &Outcome) {
     line.object(|line| {
         line.key("flow").text(outcome.verdict.flow.name(), NAME);
         line.key("continue").maybe(Some(outcome.continues()));
         line.key("reason").optional(joined(&outcome.verdict.reasons).as_deref(), 2 * TEXT);
         line.key("modifiedArgs").maybe(Some(outcome.modified_args.is_some()));
-        // Context may be long and is the project's own text: only whole records have it.
-        if payload == Payload::Whole {
-            line.key("context").optional(joined(&outcome.verdict.context).as_deref(), 2 * TEXT);
-        }
     });
+}
+
+/// The event and what was answered, as a whole.
+fn whole(line: &mut Line<'_>, event: &Event, outcome: &Outcome) {
+    let kept = line.whole("payload", &event.data, PAYLOAD);
+    match kept {
+        None => line.key("payloadMissing").text("its data is too long to be kept as a whole", NAME),
+        Some(Whole { redacted: true, .. }) => line.key("payloadRedacted").plain(true),
+        Some(_) => {}
+    }
+    // Both together stay within the bound; without an answer its reason is still there.
+    line.whole("answer", &answer(outcome), PAYLOAD.saturating_sub(kept.map_or(0, |kept| kept.bytes)));
+}
+
+/// All that hooks said together; what nobody said is left out.
+fn answer(outcome: &Outcome) -> Map<String, Value> {
+    let verdict = &outcome.verdict;
+    let text = |texts: &[String]| joined(texts).map(Value::from);
+    let fields = [
+        ("reason", text(&verdict.reasons)),
+        ("systemMessages", text(&verdict.system_messages)),
+        ("messages", text(&verdict.messages)),
+        ("context", text(&verdict.context)),
+        ("modifiedArgs", outcome.modified_args.clone().map(Value::from)),
+        ("result", verdict.result.clone()),
+        ("tools", verdict.tools.clone().map(Value::from)),
+        ("askAgent", text(&verdict.prompts)),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// Milliseconds to the microsecond.

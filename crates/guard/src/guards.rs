@@ -29,6 +29,9 @@ pub struct Guards {
     last: Mutex<Option<Seen>>,
     /// The call that was not judged in time.
     missed: Mutex<Option<Event>>,
+    /// What each guard said of a call ahead of whoever asks next.
+    destructive_verdict: Mutex<Option<(Call, Verdict)>>,
+    tampering_verdict: Mutex<Option<(Call, Verdict)>>,
 }
 
 /// Longer calls are judged apart. The dearest of this length that are known take less than a tenth of a second.
@@ -42,17 +45,46 @@ const MOST_MEBIBYTES: u32 = 10;
 /// A call, and what it does.
 #[derive(Debug)]
 struct Seen {
+    call: Call,
+    scripts: Arc<[Script]>,
+}
+
+/// What tells a call from others.
+#[derive(Debug)]
+struct Call {
     kind: EventKind,
     /// The name of the tool and the arguments.
-    call: [Option<Value>; 2],
+    parts: [Option<Value>; 2],
     here: PathBuf,
-    scripts: Arc<[Script]>,
+}
+
+impl Call {
+    /// The call of an event; none where it has no name, because all fields count then.
+    fn of(event: &Event, here: &Path) -> Option<Call> {
+        event.text("tool_name").filter(|name| !name.is_empty())?;
+        let parts = parts(event).map(Option::<&Value>::cloned);
+        Some(Call { kind: event.kind, parts, here: here.to_owned() })
+    }
+
+    fn is_of(&self, event: &Event, here: &Path) -> bool {
+        self.kind == event.kind && self.here == here && self.parts.each_ref().map(Option::as_ref) == parts(event)
+    }
+}
+
+fn parts(event: &Event) -> [Option<&Value>; 2] {
+    ["tool_name", "args"].map(|field| event.data.get(field))
 }
 
 impl Guards {
     /// Guards in these surroundings.
     pub fn new(shelter: Shelter) -> Guards {
-        Guards { shelter, last: Mutex::default(), missed: Mutex::default() }
+        Guards {
+            shelter,
+            last: Mutex::default(),
+            missed: Mutex::default(),
+            destructive_verdict: Mutex::default(),
+            tampering_verdict: Mutex::default(),
+        }
     }
 
     /// As [`destructive`](crate::destructive()).
@@ -69,12 +101,36 @@ impl Guards {
 
     /// As [`Guards::destructive`], with an answer in time.
     pub fn destructive_in_time(self: &Arc<Self>, event: &Event) -> Verdict {
-        self.in_time(event, Guards::destructive)
+        let known = self.taken(&self.destructive_verdict, event);
+        known.unwrap_or_else(|| self.in_time(event, Guards::destructive))
     }
 
     /// As [`Guards::tampering`], with an answer in time.
     pub fn tampering_in_time(self: &Arc<Self>, event: &Event) -> Verdict {
-        self.in_time(event, Guards::tampering)
+        let known = self.taken(&self.tampering_verdict, event);
+        known.unwrap_or_else(|| self.in_time(event, Guards::tampering))
+    }
+
+    /// As [`Guards::destructive_in_time`], ahead of the next who asks about the same call: they get the same verdict.
+    pub fn destructive_ahead(self: &Arc<Self>, event: &Event) -> Verdict {
+        self.kept(&self.destructive_verdict, event, self.in_time(event, Guards::destructive))
+    }
+
+    /// As [`Guards::tampering_in_time`], ahead of the next who asks about the same call: they get the same verdict.
+    pub fn tampering_ahead(self: &Arc<Self>, event: &Event) -> Verdict {
+        self.kept(&self.tampering_verdict, event, self.in_time(event, Guards::tampering))
+    }
+
+    fn kept(&self, ahead: &Mutex<Option<(Call, Verdict)>>, event: &Event, verdict: Verdict) -> Verdict {
+        let call = Call::of(event, &call::here(event, &self.shelter.cwd));
+        *ahead.lock().unwrap_or_else(PoisonError::into_inner) = call.map(|call| (call, verdict.clone()));
+        verdict
+    }
+
+    /// What was said ahead, once: by the time somebody asks again, the files may be others.
+    fn taken(&self, ahead: &Mutex<Option<(Call, Verdict)>>, event: &Event) -> Option<Verdict> {
+        let (call, verdict) = ahead.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        call.is_of(event, &call::here(event, &self.shelter.cwd)).then_some(verdict)
     }
 
     /// Long text is judged by a thread of its own, which must be done in time: whoever asks would go on without an answer.
@@ -104,23 +160,17 @@ impl Guards {
     }
 
     fn scripts(&self, event: &Event, here: &Path) -> Arc<[Script]> {
-        let call = ["tool_name", "args"].map(|field| event.data.get(field));
-        // Of a call without a name all fields count.
-        if call.first().is_none_or(Option::is_none) {
-            return call::scripts(event, here, self.shelter.home.as_deref()).into();
-        }
         // Not held while the call is read: a tangled one may take longer than anybody waits.
         let last = || -> MutexGuard<'_, Option<Seen>> { self.last.lock().unwrap_or_else(PoisonError::into_inner) };
         if let Some(seen) = last().as_ref()
-            && seen.kind == event.kind
-            && seen.here == here
-            && seen.call.each_ref().map(Option::as_ref) == call
+            && seen.call.is_of(event, here)
         {
             return Arc::clone(&seen.scripts);
         }
         let scripts: Arc<[Script]> = call::scripts(event, here, self.shelter.home.as_deref()).into();
-        let call = call.map(Option::<&Value>::cloned);
-        *last() = Some(Seen { kind: event.kind, call, here: here.to_owned(), scripts: Arc::clone(&scripts) });
+        if let Some(call) = Call::of(event, here) {
+            *last() = Some(Seen { call, scripts: Arc::clone(&scripts) });
+        }
         scripts
     }
 }
@@ -137,7 +187,31 @@ fn length(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use ollm_protocol::Flow;
+
     use super::*;
+
+    #[test]
+    fn what_was_judged_ahead_counts_once_and_for_the_same_call_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let shelter = Shelter { home: Some(home.clone()), cwd: home.join("project"), ..Shelter::default() };
+        let guards = Arc::new(Guards::new(shelter));
+        let removes = |what: &str| Event::before_tool("shell", [("command", format!("rm -rf {what}").into())]);
+        let (all, one) = (removes("~"), removes("one"));
+        assert_eq!(guards.destructive_ahead(&all).flow, Flow::Block);
+        // Another call has a verdict of its own, and takes what was said ahead away.
+        assert_eq!(guards.destructive_in_time(&one).flow, Flow::NoOpinion);
+        assert!(guards.taken(&guards.destructive_verdict, &all).is_none());
+        let verdict = guards.destructive_ahead(&all);
+        let later = Event {
+            data: [("timestamp".to_owned(), "now".into())].into_iter().chain(all.data.clone()).collect(),
+            ..all.clone()
+        };
+        assert_eq!(guards.taken(&guards.destructive_verdict, &later), Some(verdict));
+        assert!(guards.taken(&guards.destructive_verdict, &later).is_none());
+        assert_eq!(guards.destructive_in_time(&all).flow, Flow::Block);
+    }
 
     #[test]
     fn a_call_is_read_once_for_both_guards() {

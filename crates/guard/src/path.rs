@@ -181,6 +181,9 @@ fn follow(link: &Path) -> PathBuf {
 
 /// The parts of a path, folded: two paths that a person or a file system may take for the same have the same parts.
 pub(crate) fn folded(path: &Path) -> Vec<String> {
+    if let Some(text) = path.to_str().filter(|text| folds_plainly(text.trim_start_matches('/'))) {
+        return text.split('/').filter(|part| !part.is_empty()).map(str::to_ascii_lowercase).collect();
+    }
     path.components()
         .filter_map(|part| match part {
             Component::Normal(name) => Some(fold(&name.to_string_lossy())),

@@ -85,16 +85,18 @@ impl Shelter {
     /// Whether a field may name our own program, by its last part alone; of all files in a folder, by the folder.
     fn may_be_program(&self, field: &Field, place: &Place) -> bool {
         let text = field.tail.as_deref().unwrap_or(&field.text);
-        let own = self.executable.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
-        let mut names = std::iter::once("ollm").chain(own);
         // Most words end otherwise, whatever folder they begin with.
-        let ends = |name: &str| {
+        let ends = |name: &[u8]| {
             let start = text.len().checked_sub(name.len());
-            start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
+            start.and_then(|start| text.as_bytes().get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
         };
-        if !field.glob && text.is_ascii() && !names.clone().chain([".exe"]).any(ends) {
+        let last = self.executable.as_deref().and_then(|own| own.as_os_str().as_encoded_bytes().last());
+        let may_end = ends(b"ollm") || ends(b".exe") || last.is_some_and(|last| ends(&[*last]));
+        if !field.glob && text.is_ascii() && !may_end {
             return false;
         }
+        let own = self.executable.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+        let mut names = std::iter::once("ollm").chain(own);
         let name = path::base_name(text);
         if field.glob && name == "*" && !field.open() {
             let folder = text.strip_suffix('*').unwrap_or(text);

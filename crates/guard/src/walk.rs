@@ -16,7 +16,7 @@ mod xargs;
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::Hasher,
     path::PathBuf,
     rc::Rc,
     sync::{Arc, OnceLock},
@@ -24,7 +24,7 @@ use std::{
 
 use crate::{
     field::{Expander, Field, Outer, Place, Tail, Variables},
-    names::QuickMap,
+    names::{QuickHasher, QuickMap},
     program::Program,
     text,
     writes::{Touch, touches},
@@ -78,9 +78,11 @@ impl Run {
         (&self.name, &self.place, &self.input) == (&other.name, &other.place, &other.input) && *self.args == *other.args
     }
 
-    fn hash(&self, hasher: &mut DefaultHasher) {
+    fn hash(&self) -> u64 {
+        let mut hasher = QuickHasher::default();
         hasher.write(self.name.as_bytes());
-        self.args.iter().for_each(|arg| arg.text.hash(hasher));
+        self.args.iter().for_each(|arg| hasher.write(arg.text.as_bytes()));
+        hasher.finish()
     }
 
     /// What it changes.
@@ -192,9 +194,7 @@ impl Walker {
 
     /// A program that runs, once: guards need not judge again what they have judged.
     fn push_run(&mut self, run: Run) {
-        let mut hasher = DefaultHasher::new();
-        run.hash(&mut hasher);
-        let key = hasher.finish() ^ u64::from(self.guesses > 0);
+        let key = run.hash() ^ u64::from(self.guesses > 0);
         let is_known = |deed: &Deed| match deed {
             Deed::Run(known) => self.guesses == 0 && known.is_same(&run),
             Deed::Guess(known) => self.guesses > 0 && matches!(&**known, Deed::Run(known) if known.is_same(&run)),

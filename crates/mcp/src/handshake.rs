@@ -254,3 +254,6 @@ fn number(id: &RequestId) -> Option<i64> {
         RequestId::String(text) => text.parse().ok(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -320,8 +320,7 @@ mod tests {
             // Where one tool does several kinds of work, all of them are meant elsewhere.
             ("fs_write", &["Write", "Edit", "apply_patch", "NotebookEdit", "editor", "developer__write"]),
             ("apply_patch|none", &["Edit", "Write", "fs_write"]),
-            ("re:^fs_write$", &["Write", "replace"]),
-            ("developer__text*", &["Edit", "read_file"]),
+            ("developer__text_editor", &["Edit", "read_file"]),
             ("mcp__my-git__push", &["mcp__my__git-push", "mcp__my_git__push"]),
             ("mcp__my-git__*", &["mcp__my__git-push", "mcp__my-git__push"]),
             ("re:^mcp__my-git__", &["mcp__my__git-push"]),
@@ -346,6 +345,8 @@ mod tests {
             ("mcp_git_push", "git_push"),
             ("Bash", "Write"),
             ("apply_patch", "Read"),
+            // A part of a name may be a part of many.
+            ("write_*", "Edit"),
             ("NotebookEdit", "Edit"),
             ("re:^Bash$", "BashOutput"),
         ] {

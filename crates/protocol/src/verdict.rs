@@ -118,6 +118,12 @@ impl Verdict {
         self
     }
 
+    /// Everything that it says in words.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Verdict { reasons, system_messages, messages, context, prompts, .. } = self;
+        [reasons, system_messages, messages, context, prompts].into_iter().flatten()
+    }
+
     /// The reasons as one text, or nothing when there are none.
     pub fn reason(&self) -> Option<String> {
         joined(&self.reasons)

@@ -223,6 +223,9 @@ impl Lexer {
     fn pipeline(&mut self) -> Parsed<Vec<Command>> {
         loop {
             self.skip_blanks();
+            if !matches!(self.at(0), 't' | '!') {
+                break;
+            }
             if self.eat_keyword("time") {
                 while self.eat_keyword("-p") || self.eat_keyword("--") {}
                 if self.at(0) == '-' || self.at(0) == '(' || KEYWORDS.iter().any(|keyword| self.sees(keyword)) {
@@ -539,6 +542,10 @@ impl Lexer {
     fn keyword(&mut self) -> Option<&'static str> {
         self.skip_blanks();
         let first = self.at(0);
+        // Most commands begin otherwise.
+        if !matches!(first, 'c'..='f' | 'i' | 's'..='u' | 'w' | '{' | '}' | '!' | '[' | ']') {
+            return None;
+        }
         KEYWORDS.iter().copied().find(|keyword| keyword.starts_with(first) && self.eat_keyword(keyword))
     }
 }

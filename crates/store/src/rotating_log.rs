@@ -115,8 +115,12 @@ impl RotatingLog {
 
     /// The lines, newest first, of this file and its predecessors.
     pub fn lines(&self) -> Result<Lines, FileError> {
-        let most = self.bounds.file.saturating_mul(2).saturating_add(LONGEST_LINE);
-        Lines::open((0..self.bounds.files).map(|age| self.aged(age)), most)
+        Lines::open((0..self.bounds.files).map(|age| self.aged(age)), self.longest_file())
+    }
+
+    /// Of a file that is longer than ours become, a reader reads only the end.
+    fn longest_file(&self) -> u64 {
+        self.bounds.file.saturating_mul(2).saturating_add(LONGEST_LINE)
     }
 
     /// The lines that are added from now on, also by others.

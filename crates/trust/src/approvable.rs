@@ -73,12 +73,6 @@ pub trait Approvable {
         false
     }
 
-    /// The files of its folder that a person should read, by their places in it.
-    fn shown(&self) -> Vec<PathBuf> {
-        let place = self.script().zip(self.tree()).and_then(|(script, root)| script.strip_prefix(root).ok());
-        place.map(Path::to_owned).into_iter().collect()
-    }
-
     /// What a person should see of its declaration, line by line.
     fn rows(&self) -> Vec<Row>;
 

@@ -28,14 +28,12 @@ pub struct ExtensionFolder {
     pub root: PathBuf,
     /// What a person should see of what it brings, line by line.
     pub rows: Vec<Row>,
-    /// The files that a person should read, by their places in the folder.
-    pub shown: Vec<PathBuf>,
 }
 
 impl ExtensionFolder {
     /// The folder of an extension.
     pub fn new(name: impl Into<String>, root: impl Into<PathBuf>) -> ExtensionFolder {
-        ExtensionFolder { name: name.into(), root: root.into(), rows: Vec::new(), shown: Vec::new() }
+        ExtensionFolder { name: name.into(), root: root.into(), rows: Vec::new() }
     }
 }
 
@@ -78,10 +76,6 @@ impl Approvable for ExtensionFolder {
 
     fn tree(&self) -> Option<&Path> {
         Some(&self.root)
-    }
-
-    fn shown(&self) -> Vec<PathBuf> {
-        self.shown.clone()
     }
 
     fn rows(&self) -> Vec<Row> {

@@ -52,7 +52,7 @@ pub use identity::{Identity, Unready};
 pub use program_box::{ProgramBox, is_of_system};
 pub use proposal::{ApproveError, Proposal};
 pub use refusal::{Refusal, RefusalReason, Untrusted};
-pub use review::{Review, ReviewFile, changed_lines, difference, files_in, review_row};
+pub use review::{Review, ReviewFile, changed_lines, files_in, review_row};
 pub use signature::{ApprovalKey, ChangeError, ListTrouble, SignatureCheck, check_signature, is_signature};
 pub use signer::{Sign, SignError, Signer};
 pub use trust::{Clock, Trust, Trusted};

@@ -14,7 +14,7 @@ use crate::content_store::{ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
 use crate::coverage::Coverage;
 use crate::identity::{Identified, Identity, KnownDefinition, Unready};
-use crate::review::{Review, ReviewFile, difference, files_in};
+use crate::review::{LONGEST_SHOWN, Review, ReviewFile, difference, files_in};
 use crate::signature::ChangeError;
 use crate::trust::Trust;
 
@@ -98,22 +98,24 @@ impl Trust {
     pub fn review<T: Approvable>(&self, thing: &T, proposal: &Proposal) -> Review {
         let before = self.approval(thing).and_then(|approval| self.copies.folder(approval.copy.as_deref()?));
         let after = proposal.copy_folder();
-        let changes = before.zip(after).map(|(before, after)| difference(&before, after));
-        let changes = changes.filter(|changes| !changes.is_empty());
-        let mut files: Vec<ReviewFile> = Vec::new();
-        let mut unseen = None;
-        if let (Some(_), Some(copy)) = (thing.tree(), after) {
-            let shown = thing.shown();
-            // What was approved before was seen then.
-            if changes.is_none() {
-                files.extend(shown.iter().map(|place| ReviewFile::of(place, &copy.join(place))));
-                let is_shown = |place: &PathBuf| shown.contains(place) || place == Path::new("manifest.json");
-                let more = files_in(copy).iter().filter(|place| !is_shown(place)).count();
-                unseen = Some((more, copy.to_owned())).filter(|(more, _)| *more > 0);
+        let mut room = LONGEST_SHOWN;
+        let changes = before.zip(after).map(|(before, after)| difference(&before, after, &mut room));
+        let (changes, mut unshown) = changes.filter(|(changes, _)| !changes.is_empty()).unzip();
+        // What of a folder was approved before was seen then.
+        let copied: Vec<(PathBuf, PathBuf)> = match (thing.tree(), after) {
+            (Some(_), Some(_)) if changes.is_some() => Vec::new(),
+            (Some(_), Some(copy)) => {
+                files_in(copy).into_iter().map(|place| (place.clone(), copy.join(place))).collect()
             }
-        } else {
-            let copied = proposal.files.iter().filter_map(|file| Some((file, proposal.copy_of(file)?)));
-            files.extend(copied.map(|(file, copy)| ReviewFile::of(file, &copy)));
+            _ => proposal.files.iter().filter_map(|file| Some((file.clone(), proposal.copy_of(file)?))).collect(),
+        };
+        let mut files = Vec::new();
+        for (place, copy) in copied {
+            let file = ReviewFile::of(&place, &copy, &mut room);
+            if file.text.is_none() {
+                unshown.get_or_insert_default().push(copy);
+            }
+            files.push(file);
         }
         let mut rows = thing.rows();
         let earlier = self.approval(thing).filter(|earlier| earlier.digest != proposal.identity.digest);
@@ -128,7 +130,7 @@ impl Trust {
             rows,
             changes,
             files,
-            unseen,
+            unshown: unshown.unwrap_or_default(),
             uncovered: proposal.uncovered().to_vec(),
             digest: proposal.identity.digest,
         }

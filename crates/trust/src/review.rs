@@ -5,16 +5,19 @@
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use ollm_store::{Digest, FileError, read_bounded};
+use ollm_store::{Digest, Hasher, read_bounded};
 
 use crate::approvable::Row;
 
 mod difference;
 
-pub use difference::{changed_lines, difference, files_in};
+pub(crate) use difference::difference;
+pub use difference::{changed_lines, files_in};
 
-/// Larger files are only named.
-const LARGEST_SHOWN: u64 = 256 << 10;
+/// No one reads more than this; what is beyond it is named, and a yes does not count for it.
+pub(crate) const LONGEST_SHOWN: usize = 1 << 20;
+/// What stands for a file that is only named.
+const UNSHOWN: &str = "(it is no text, or there is too much of it: it cannot be shown here)";
 
 /// Everything to look at before an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +31,9 @@ pub struct Review {
     pub changes: Option<String>,
     /// Its files.
     pub files: Vec<ReviewFile>,
-    /// Files that are approved along with these and not shown, and the folder to read them in.
-    pub unseen: Option<(usize, PathBuf)>,
+    /// Copies of the files that would be approved as well and cannot be shown: they are no text, or too long. A yes to what is
+    /// shown is none to them.
+    pub unshown: Vec<PathBuf>,
     /// What may run without being part of what is approved.
     pub uncovered: Vec<String>,
     /// What the approval is bound to.
@@ -50,19 +54,10 @@ impl Display for Review {
             write!(to, "\n--- changed since it was approved\n{changes}---\n")?;
         }
         for file in &self.files {
-            write!(to, "\n--- {}\n{}\n---\n", file.path.display(), file.text)?;
+            let text = file.text.as_deref().unwrap_or(UNSHOWN);
+            write!(to, "\n--- {}\n{text}\n---\n", file.path.display())?;
         }
-        match &self.unseen {
-            None => Ok(()),
-            Some((1, folder)) => {
-                let folder = folder.display();
-                writeln!(to, "\n1 more file is approved with these and not shown here; read it in {folder}")
-            }
-            Some((more, folder)) => {
-                let folder = folder.display();
-                writeln!(to, "\n{more} more files are approved with these and not shown here; read them in {folder}")
-            }
-        }
+        Ok(())
     }
 }
 
@@ -77,21 +72,45 @@ pub fn review_row(name: &str, value: &str) -> String {
 pub struct ReviewFile {
     /// Where it came from; of a whole folder, its place in that.
     pub path: PathBuf,
-    /// What it holds, or in brackets why that is not shown.
-    pub text: String,
+    /// What it holds, where that can be shown.
+    pub text: Option<String>,
 }
 
 impl ReviewFile {
-    /// A file, with what its copy holds.
-    pub fn of(path: &Path, copy: &Path) -> ReviewFile {
-        let text = match read_bounded(copy, LARGEST_SHOWN) {
-            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
-            Ok(None) => "(it does not exist)".to_owned(),
-            Err(FileError::TooLarge { size, .. }) => {
-                format!("(its {size} bytes are too long to show here; read it before you approve it)")
-            }
-            Err(error) => format!("({error})"),
+    /// A file, with what its copy holds as far as there is room on the screen.
+    pub(crate) fn of(path: &Path, copy: &Path, room: &mut usize) -> ReviewFile {
+        let text = match Content::of(copy) {
+            Content::Text(text) => shown_in(room, text),
+            Content::Unshown(_) => None,
         };
         ReviewFile { path: path.to_owned(), text }
+    }
+}
+
+/// A text, where there is room for it on the screen.
+fn shown_in(room: &mut usize, text: String) -> Option<String> {
+    *room = room.checked_sub(text.len())?;
+    Some(text)
+}
+
+/// What a file holds.
+#[derive(PartialEq)]
+enum Content {
+    Text(String),
+    /// No text, or too much of it; two of them are told apart by their digests.
+    Unshown(Option<Digest>),
+}
+
+impl Content {
+    /// What a file holds; of a link, where it leads.
+    fn of(path: &Path) -> Content {
+        if let Ok(target) = path.read_link() {
+            return Content::Text(format!("→ {}", target.display()));
+        }
+        let bytes = read_bounded(path, LONGEST_SHOWN as u64).ok().flatten();
+        match bytes.and_then(|bytes| String::from_utf8(bytes).ok()).filter(|text| !text.contains('\0')) {
+            Some(text) => Content::Text(text),
+            None => Content::Unshown(Hasher::new().file("file", path, u64::MAX).ok().map(Hasher::finish)),
+        }
     }
 }

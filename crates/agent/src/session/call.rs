@@ -1,6 +1,6 @@
 //! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
 
-use ollm_protocol::tool::{CallEffect, effects_of};
+use ollm_protocol::tool::{CallEffect, Effect, effects_of};
 use ollm_protocol::{EventKind, FileChange, Flow, Tool, ToolResult, nearest};
 use serde_json::{Map, Value, json};
 
@@ -196,6 +196,7 @@ impl Session<'_> {
     fn perform(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>, tally: &mut Tally) -> String {
         self.ports.show.show(&News::Calling { id: &call.id, name: &call.name, args });
         tally.calls.push(json!({"id": call.id, "name": call.name, "arguments": args}));
+        self.tell_earlier_change(call, worker, args);
         let began = (self.ports.clock)();
         let Work { result, change } = self.run(call, worker, args, tally);
         let took = seconds(began, (self.ports.clock)());
@@ -228,7 +229,7 @@ impl Session<'_> {
             let message = format!("the tool {} failed: {}", call.name, ollm_store::cut(&text, LONGEST_MESSAGE));
             self.tell_error("tool", "tool", &Failure { message, stack: None });
         }
-        self.look_after_sources();
+        self.tell_late_failures();
         self.told(text, result.is_error, &decision)
     }
 
@@ -288,6 +289,17 @@ impl Session<'_> {
     fn longest_result(&self) -> usize {
         let left = self.meter.window().saturating_sub(self.size().tokens);
         self.meter.bytes(left / 2).clamp(SHORTEST_RESULT, self.settings.limits.result.max(SHORTEST_RESULT))
+    }
+
+    /// Hooks hear what others did to a file before a tool of ours changes it.
+    fn tell_earlier_change(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>) {
+        let effects = effects_of(&call.name, args);
+        let is_change = |found: &&CallEffect<'_>| matches!(found.effect, Effect::WritesPath | Effect::RemovesPath);
+        let path = effects.iter().find(is_change).and_then(CallEffect::text).filter(|_| worker.has_path());
+        let Some(path) = path.and_then(|path| self.workspace.resolve(path).ok()) else { return };
+        if let Some(change) = self.ports.events.changed_before(&path) {
+            self.emit(change.kind, change.fields());
+        }
     }
 
     fn tell_change(&mut self, change: &Change) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Prompt, Session, Stage, subagent};
 use crate::message::Message;
-use crate::port::{Decision, Failure, HookNote, News};
+use crate::port::{Decision, Failure, HookNote, LateFailure, News};
 use ollm_protocol::units::iso;
 
 /// How many messages every event tells of, and how much of each.
@@ -159,11 +159,14 @@ impl Session<'_> {
         self.failed(operation, code, &Failure { message: message.to_owned(), stack: None });
     }
 
-    /// Tells of servers that failed since the last look, each once.
-    pub(super) fn look_after_sources(&mut self) {
+    /// Tells of servers, and of hooks that nobody waited for, that failed since the last look, each once.
+    pub(super) fn tell_late_failures(&mut self) {
         let failures: Vec<Failure> = self.registry.sources.iter().flat_map(|source| source.failures()).collect();
         for failure in failures {
             self.failed("server", "server", &failure);
+        }
+        for LateFailure { at, failure } in self.ports.events.late_failures() {
+            self.hook_failed(at, &failure);
         }
     }
 

@@ -69,7 +69,7 @@ impl Session<'_> {
         }
         let mut fields = vec![("prompt", prompt.into()), ("config", config)];
         fields.extend(context.map(|context| ("context", context.into())));
-        self.look_after_sources();
+        self.tell_late_failures();
         let decision = self.emit(EventKind::BeforeAgent, fields);
         self.passes(EventKind::BeforeAgent, &decision).map_err(|refusal| refused(EventKind::BeforeAgent, refusal))?;
         self.flush();
@@ -88,7 +88,7 @@ impl Session<'_> {
             if let Some((hook, reason)) = self.halted.clone() {
                 end = TurnEnd::Halted { hook, reason };
             }
-            self.look_after_sources();
+            self.tell_late_failures();
             let decision = self.finish(tally);
             if end != TurnEnd::Done {
                 return end;

@@ -38,6 +38,6 @@ fn change(args: &Map<String, Value>, workspace: &Workspace) -> Result<Change, St
     let name = workspace.name(&path);
     let old = workspace.read(&path).map_err(|error| error.to_string())?;
     let old = old.ok_or_else(|| format!("there is no file {name}"))?;
-    let diff = diff::unified(&name, &String::from_utf8_lossy(&old), "");
+    let diff = diff::unified(&name, Some(&String::from_utf8_lossy(&old)), None);
     Ok(Change { kind: EventKind::FileDeleted, path, diff, content: None, size: 0 })
 }

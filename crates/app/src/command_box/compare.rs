@@ -1,7 +1,7 @@
 //! What a command did to protected files that the kernel could not hold: it is found afterwards, moved aside and put back.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -95,32 +95,49 @@ impl Known {
 
 /// Paths that were looked at: most protected ones are not there, and neither are the folders around them.
 #[derive(Default)]
-struct Seen(HashMap<PathBuf, Option<Entry>>);
-
-/// What is at a path, without what is in it.
-#[derive(Clone, Copy)]
-struct Entry {
-    is_link: bool,
-    /// A file with a second name can be changed by that one.
-    has_twin: bool,
+struct Seen {
+    entries: HashMap<PathBuf, Option<fs::Metadata>>,
+    folders: HashMap<PathBuf, FolderNames>,
 }
 
+/// A folder that was asked about.
+#[derive(Default)]
+struct FolderNames {
+    asked: usize,
+    /// The names in it, in small letters: some file systems know no others. Nothing if it was not listed.
+    names: Option<HashSet<OsString>>,
+}
+
+/// A folder is listed when it is asked about so often: that takes as many calls as asking.
+const OFTEN: usize = 4;
+/// A folder with more names is not listed.
+const MOST_NAMES: usize = 4_096;
+
 impl Seen {
-    fn look(&mut self, path: &Path) -> Option<Entry> {
-        if let Some(known) = self.0.get(path) {
-            return *known;
+    fn look(&mut self, path: &Path) -> Option<fs::Metadata> {
+        if let Some(known) = self.entries.get(path) {
+            return known.clone();
         }
-        let around = path.parent().is_none_or(|parent| self.look(parent).is_some());
+        let around = path.parent().is_none_or(|parent| self.look(parent).is_some() && self.may_hold(parent, path));
         let found = around.then(|| path.symlink_metadata().ok()).flatten();
-        let entry =
-            found.map(|found| Entry { is_link: found.is_symlink(), has_twin: found.is_file() && found.nlink() > 1 });
-        self.0.insert(path.to_owned(), entry);
-        entry
+        self.entries.insert(path.to_owned(), found.clone());
+        found
+    }
+
+    /// Whether a folder may have this in it.
+    fn may_hold(&mut self, folder: &Path, path: &Path) -> bool {
+        let known = self.folders.entry(folder.to_owned()).or_default();
+        known.asked += 1;
+        if known.asked == OFTEN {
+            known.names = names_in(folder);
+        }
+        let has = |names: &HashSet<OsString>| path.file_name().is_none_or(|name| names.contains(&small(name)));
+        known.names.as_ref().is_none_or(has)
     }
 
     /// What is at a path now; nothing if nothing is.
     fn content(&mut self, path: &Path, known: &mut Known) -> Option<Content> {
-        self.look(path).and_then(|_| content(path, &mut MOST.clone(), known))
+        self.look(path).map(|found| content(path, &found, &mut MOST.clone(), known))
     }
 
     /// The innermost folder around a path that is there.
@@ -128,6 +145,16 @@ impl Seen {
         let found = path.ancestors().skip(1).find(|folder| self.look(folder).is_some());
         found.unwrap_or(Path::new("/")).to_owned()
     }
+}
+
+/// The names in a folder, if it can be listed as a whole.
+fn names_in(folder: &Path) -> Option<HashSet<OsString>> {
+    let names = fs::read_dir(folder).ok()?.take(MOST_NAMES + 1).map(|entry| Some(small(&entry.ok()?.file_name())));
+    names.collect::<Option<HashSet<_>>>().filter(|names| names.len() <= MOST_NAMES)
+}
+
+fn small(name: &OsStr) -> OsString {
+    name.to_ascii_lowercase()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +168,8 @@ impl Baseline {
     pub(super) fn take(watched: &[WatchedPath], held: &dyn Fn(&Path) -> bool, known: &mut Known) -> Baseline {
         let mut seen = Seen::default();
         let is_locked = |one: &WatchedPath, seen: &mut Seen| {
-            let is_lockable = |found: Entry| !found.is_link && !found.has_twin;
+            // A file with a second name can be changed by that one.
+            let is_lockable = |found: fs::Metadata| !(found.is_symlink() || found.is_file() && found.nlink() > 1);
             one.lock == Lock::Locked && held(&one.path) && seen.look(&one.path).is_some_and(is_lockable)
         };
         let mut paths: Vec<WatchedPath> = Vec::new();
@@ -149,7 +177,8 @@ impl Baseline {
         for one in watched {
             // A link on the way could be made to lead elsewhere. Who has seen a folder has seen those around it.
             for folder in one.path.ancestors().skip(1).take_while(|folder| folders.insert(folder)) {
-                if seen.look(folder).is_some_and(|found| found.is_link) && folder.parent().is_some_and(may_change) {
+                if seen.look(folder).is_some_and(|found| found.is_symlink()) && folder.parent().is_some_and(may_change)
+                {
                     paths.push(WatchedPath { path: folder.to_owned(), lock: Lock::Locked, whole: true });
                 }
             }
@@ -298,9 +327,8 @@ fn appeared(anchor: &Path, path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// What is at a path now; nothing if nothing is.
-fn content(path: &Path, budget: &mut Budget, known: &mut Known) -> Option<Content> {
-    let found = path.symlink_metadata().ok()?;
+/// What this file, link or folder holds.
+fn content(path: &Path, found: &fs::Metadata, budget: &mut Budget, known: &mut Known) -> Content {
     let state = [
         found.dev().cast_signed(),
         found.ino().cast_signed(),
@@ -311,31 +339,34 @@ fn content(path: &Path, budget: &mut Budget, known: &mut Known) -> Option<Conten
     ];
     let opaque = Content::Opaque(state);
     if budget.entries == 0 {
-        return Some(opaque);
+        return opaque;
     }
     budget.entries -= 1;
     let mode = found.mode() & 0o7777;
     if found.is_symlink() {
-        return Some(fs::read_link(path).map_or(opaque, Content::Link));
+        return fs::read_link(path).map_or(opaque, Content::Link);
     }
     if found.is_dir() {
-        let Ok(list) = fs::read_dir(path) else { return Some(opaque) };
-        let entry = |entry: fs::DirEntry| Some((entry.file_name(), content(&entry.path(), budget, known)?));
-        return Some(Content::Folder { mode, entries: list.flatten().filter_map(entry).collect() });
+        let Ok(list) = fs::read_dir(path) else { return opaque };
+        let entry = |entry: fs::DirEntry| {
+            let found = entry.metadata().ok()?;
+            Some((entry.file_name(), content(&entry.path(), &found, budget, known)))
+        };
+        return Content::Folder { mode, entries: list.flatten().filter_map(entry).collect() };
     }
     if !found.is_file() || found.len() > LARGEST_FILE.min(budget.bytes) {
-        return Some(opaque);
+        return opaque;
     }
     budget.bytes -= found.len();
     if let Some(bytes) = known.get(path, &state) {
-        return Some(Content::File { bytes, mode });
+        return Content::File { bytes, mode };
     }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
-    let Ok(_) = read else { return Some(opaque) };
+    let Ok(_) = read else { return opaque };
     let bytes: Arc<[u8]> = bytes.into();
-    known.set(path, state, is_settled(&found).then_some(&bytes));
-    Some(Content::File { bytes, mode })
+    known.set(path, state, is_settled(found).then_some(&bytes));
+    Content::File { bytes, mode }
 }
 
 /// Whether nobody has touched a file for a while.
@@ -505,6 +536,18 @@ mod tests {
         scene.write(".git/config", "[core]\n\tpager = ./evil\n");
         scene.write(".git/hooks/pre-commit", "");
         assert_eq!(baseline.restore(&mut Known::default()).len(), 2);
+    }
+
+    #[test]
+    fn what_appears_in_a_folder_that_is_listed_is_found() {
+        let scene = Scene::new();
+        let names = ["a", "b", "c", "d", "e", "f"].map(|name| (name, Lock::Locked));
+        scene.write("b", "mine");
+        let baseline = scene.baseline(&names);
+        scene.write("b", "evil");
+        scene.write("f", "evil");
+        assert_eq!(baseline.restore(&mut Known::default()).len(), 2);
+        assert_eq!((scene.read("b").as_deref(), scene.read("f")), (Some("mine"), None));
     }
 
     #[test]

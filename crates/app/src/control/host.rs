@@ -195,8 +195,13 @@ fn carry_out(order: &ControlRequest, mcp_tools: &McpTools) -> Vec<Value> {
             "error": failed.map(String::as_str).or(status.state.problem()),
             "failed": failed.is_some(),
         });
-        if let (ControlCommand::Logs, Some(server)) = (order.deed, server.as_object_mut()) {
-            server.insert("lines".to_owned(), mcp_tools.log(&status.name).into());
+        let more = match order.deed {
+            ControlCommand::Logs => Some(("lines", mcp_tools.log(&status.name).into())),
+            ControlCommand::Status => Some(("toolList", mcp_tools.tools_of(&status.name).into())),
+            ControlCommand::Stop | ControlCommand::Restart => None,
+        };
+        if let (Some((key, value)), Some(server)) = (more, server.as_object_mut()) {
+            server.insert(key.to_owned(), value);
         }
         told.push(server);
     }

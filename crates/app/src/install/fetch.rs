@@ -1,9 +1,12 @@
 //! Fetches a file from a server, with a bound for its size and for every wait.
 
 use std::io::Read;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
-use ollm_net::tls_failure;
+use ollm_net::{Network, tls_failure};
 use ollm_protocol::Code;
 use ureq::http::Response;
 use ureq::http::header::{
@@ -19,11 +22,14 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// How long a server may say nothing.
 const SILENCE: Duration = Duration::from_secs(30);
 const WHOLE: Duration = Duration::from_mins(10);
+/// How often whoever waits is asked whether it goes on.
+const PERIOD: Duration = Duration::from_millis(50);
 const MOST_REDIRECTS: usize = 5;
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// Hears how far it is: what is fetched, how many bytes are there, and how many there will be (zero where nobody knows).
-pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
+/// Hears how far it is: what is fetched, how many bytes are there, and how many there will be (zero where nobody knows). Says
+/// whether it goes on; asked several times a second.
+pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64) -> ControlFlow<()>;
 
 /// By which a server knows whether a file is still what it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +57,33 @@ pub(super) struct Wanted<'a> {
     pub(super) known: Option<&'a Validators>,
 }
 
+/// The same for a thread of its own.
+struct OwnedWanted {
+    url: String,
+    most: u64,
+    redirects: Redirects,
+    known: Option<Validators>,
+}
+
+impl Wanted<'_> {
+    fn into_owned(self) -> OwnedWanted {
+        let Wanted { url, most, redirects, known } = self;
+        OwnedWanted { url: url.to_owned(), most, redirects, known: known.cloned() }
+    }
+}
+
+impl OwnedWanted {
+    fn borrowed(&self) -> Wanted<'_> {
+        Wanted { url: &self.url, most: self.most, redirects: self.redirects, known: self.known.as_ref() }
+    }
+}
+
+/// What the thread tells.
+enum Told {
+    Step(String, u64, u64),
+    Done(Result<Fetched, AppError>),
+}
+
 /// What came.
 #[derive(Debug)]
 pub(super) enum Fetched {
@@ -60,10 +93,34 @@ pub(super) enum Fetched {
     File { bytes: Vec<u8>, validators: Validators, from: String },
 }
 
-/// Fetches a file.
+/// Fetches a file, on a thread that is left behind if somebody interrupts: a server that says nothing holds nobody up.
 pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progress<'_>) -> Result<Fetched, AppError> {
+    let (sender, steps) = channel();
+    let (owned, network) = (wanted.clone().into_owned(), context.network.clone());
+    thread::spawn(move || {
+        let mut tell = |what: &str, done, total| drop(sender.send(Told::Step(what.to_owned(), done, total)));
+        let fetched = fetch_from(&owned.borrowed(), &network, &mut tell);
+        // Whoever left does not hear of it.
+        let _ = sender.send(Told::Done(fetched));
+    });
+    let mut step = (format!("fetching {}", shown(wanted.url)), 0, 0);
+    loop {
+        if progress(&step.0, step.1, step.2).is_break() {
+            return Err(failed(wanted.url, "it was interrupted"));
+        }
+        match steps.recv_timeout(PERIOD) {
+            Ok(Told::Step(what, done, total)) => step = (what, done, total),
+            Ok(Told::Done(fetched)) => return fetched,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(failed(wanted.url, "its thread ended early")),
+        }
+    }
+}
+
+type Tell<'a> = &'a mut dyn FnMut(&str, u64, u64);
+
+fn fetch_from(wanted: &Wanted<'_>, network: &Network, tell: Tell<'_>) -> Result<Fetched, AppError> {
     let mut url = wanted.url.to_owned();
-    progress(&format!("fetching {}", shown(&url)), 0, 0);
     for _ in 0..=MOST_REDIRECTS {
         check_address(&url).map_err(|why| {
             if url == wanted.url {
@@ -72,9 +129,9 @@ pub(super) fn fetch(wanted: &Wanted<'_>, context: &AppContext, progress: Progres
                 failed(wanted.url, &format!("it leads to `{}`, which {why}", shown(&url)))
             }
         })?;
-        let mut response = ask(&url, wanted.known, context)?;
+        let mut response = ask(&url, wanted.known, network)?;
         match response.status().as_u16() {
-            200 => return receive(&mut response, &url, wanted.most, progress),
+            200 => return receive(&mut response, &url, wanted.most, tell),
             304 if wanted.known.is_some() => return Ok(Fetched::Unchanged),
             301 | 302 | 303 | 307 | 308 => {
                 let place = header(&response, &LOCATION).unwrap_or_default();
@@ -114,7 +171,7 @@ pub(super) fn joined(base: &str, place: &str) -> String {
     format!("{}/{place}", plain.get(..folder).unwrap_or(plain))
 }
 
-fn ask(url: &str, known: Option<&Validators>, context: &AppContext) -> Result<Response<Body>, AppError> {
+fn ask(url: &str, known: Option<&Validators>, network: &Network) -> Result<Response<Body>, AppError> {
     let config = Agent::config_builder()
         .timeout_global(Some(WHOLE))
         .timeout_connect(Some(CONNECT))
@@ -128,7 +185,7 @@ fn ask(url: &str, known: Option<&Validators>, context: &AppContext) -> Result<Re
         .user_agent(concat!("ollm/", env!("CARGO_PKG_VERSION")))
         .accept("*/*")
         .accept_encoding("identity");
-    let agent = context.network.agent(config, url).map_err(|error| failed(url, &error.to_string()))?;
+    let agent = network.agent(config, url).map_err(|error| failed(url, &error.to_string()))?;
     let mut request = agent.get(url);
     let marks = known.map(|known| [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.modified)]);
     for (name, value) in marks.into_iter().flatten() {
@@ -139,7 +196,7 @@ fn ask(url: &str, known: Option<&Validators>, context: &AppContext) -> Result<Re
     request.call().map_err(|error| unreached(url, &error))
 }
 
-fn receive(response: &mut Response<Body>, url: &str, most: u64, progress: Progress<'_>) -> Result<Fetched, AppError> {
+fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) -> Result<Fetched, AppError> {
     if let Some(packed) = header(response, &CONTENT_ENCODING).filter(|kind| !kind.eq_ignore_ascii_case("identity")) {
         return Err(failed(url, &format!("the answer is packed as `{packed}`, which was not asked for")));
     }
@@ -161,7 +218,7 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, progress: Progre
         if bytes.len() as u64 > most {
             return Err(too_large());
         }
-        progress(&what, bytes.len() as u64, said.unwrap_or_default());
+        tell(&what, bytes.len() as u64, said.unwrap_or_default());
     }
     if let Some(said) = said.filter(|said| *said != bytes.len() as u64) {
         return Err(failed(url, &format!("the answer was cut: {} of {said} bytes came", bytes.len())));

@@ -58,9 +58,8 @@ pub(super) fn obtain(order: &Order, scratch: &Path, app: &App, progress: Progres
             if order.reach == Reach::Offline && !url.starts_with("file://") {
                 return Err(offline(url));
             }
-            progress(&format!("fetching {}", shown(url)), 0, 0);
             let wanted = order.commit.as_deref().or(reference.as_deref());
-            let found = repository::checkout(url, wanted, scratch, context)?;
+            let found = repository::checkout(url, wanted, scratch, context, progress)?;
             let mut obtained = plain(order, found.package);
             obtained.record.commit = Some(found.commit);
             obtained.record.left = found.left;

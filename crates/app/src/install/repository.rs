@@ -3,6 +3,7 @@
 //! Nothing of a repository is checked out: its commit is fetched into an empty repository of our own, and files are read as
 //! the objects they are. So no hook, filter, attribute or submodule of it ever counts.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use ollm_package::{Bounds, Collector, LinkBase, Package};
 use ollm_protocol::Code;
 
+use super::Progress;
 use super::source::shown;
 use crate::app_context::AppContext;
 use crate::error::AppError;
@@ -79,8 +81,12 @@ pub(super) fn checkout(
     reference: Option<&str>,
     folder: &Path,
     context: &AppContext,
+    progress: Progress<'_>,
 ) -> Result<Checkout, AppError> {
-    let repository = Repository { folder, context };
+    let what = format!("fetching {}", shown(url));
+    let progress = RefCell::new(progress);
+    let stop = || progress.borrow_mut()(&what, 0, 0).is_break();
+    let repository = Repository { folder, context, stop: &stop };
     repository.run(&["init", "--quiet", "--bare", "--template=", "."], Vec::new(), ROOM)?;
     repository.fetch(url, reference).map_err(|error| {
         let wanted = reference.map(|reference| format!(" at `{reference}`")).unwrap_or_default();
@@ -95,6 +101,7 @@ pub(super) fn checkout(
 struct Repository<'a> {
     folder: &'a Path,
     context: &'a AppContext,
+    stop: &'a dyn Fn() -> bool,
 }
 
 /// One object of a commit.
@@ -155,7 +162,7 @@ impl Repository<'_> {
         let job = GitJob::new(self.context, self.folder, &args);
         let env = environment(self.context);
         let largest_file = Some(Bounds::default().bytes + ROOM as u64);
-        GitJob { stdin, env, timeout: PATIENCE, most_output, largest_file, ..job }.run(self.context)
+        GitJob { stdin, env, timeout: PATIENCE, most_output, largest_file, ..job }.run_until(self.context, self.stop)
     }
 }
 

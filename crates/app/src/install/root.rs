@@ -3,12 +3,13 @@
 //! What is new is written aside, into a hidden folder that nothing is loaded from. One rename puts it in place, or one exchange
 //! of two folders: whoever looks sees the state before or the state after. The record of the installation lies in the folder, so
 //! there is nothing else to change. What a killed process left aside is cleared away before the next change; the only thing
-//! that has to be found out then is which folder is the version before ([`Swap`]).
+//! that has to be found out then is which folder is the version before, and what was put in place only for another ([`Change`]).
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ollm_catalog::{Foreign, INSTALL_RECORD};
 use ollm_package::Package;
@@ -24,7 +25,7 @@ use crate::error::AppError;
 
 const ASIDE: &str = ".staged";
 const PREVIOUS: &str = ".previous";
-const LARGEST_FILE: u64 = 4 << 10;
+const LARGEST_FILE: u64 = 1 << 20;
 
 /// Is asked before each step that changes something; an error there is as good as a kill.
 pub(super) type Step = fn(&'static str) -> io::Result<()>;
@@ -36,13 +37,33 @@ pub(super) struct InstallRoot {
     step: Step,
     lock: PathBuf,
     _held: File,
+    /// How many packages were written aside.
+    count: AtomicUsize,
 }
 
-/// An exchange that is under way: which folder will be in place when it is done.
-struct Swap {
+/// A package that was written aside, and where it belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aside<'a> {
+    pub(super) name: &'a str,
+    pub(super) folder: &'a Path,
+    /// Whether something is in its place.
+    pub(super) replaces: bool,
+}
+
+/// A folder and what it is called, wherever it is moved.
+struct Fresh {
     name: String,
-    /// Device and inode of the new folder.
-    fresh: (u64, u64),
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+/// A change that is under way: it is done once the last folder is in place.
+struct Change {
+    last: Fresh,
+    /// Where the last one was written, and where the version before is after the exchange.
+    aside: PathBuf,
+    /// What was put in place only for it.
+    needed: Vec<Fresh>,
 }
 
 impl InstallRoot {
@@ -59,7 +80,7 @@ impl InstallRoot {
         make(state)?;
         let held = take_lock(&lock, folder)?;
         make(folder)?;
-        let root = InstallRoot { folder: folder.to_owned(), step, lock, _held: held };
+        let root = InstallRoot { folder: folder.to_owned(), step, lock, _held: held, count: AtomicUsize::new(0) };
         root.recover().map_err(|error| AppError::unwritten(folder, &error))?;
         Ok(root)
     }
@@ -74,11 +95,6 @@ impl InstallRoot {
         previous_folder(&self.folder, name)
     }
 
-    /// Where a new one is written.
-    pub(super) fn staged(&self) -> PathBuf {
-        self.folder.join(ASIDE).join("new")
-    }
-
     /// A folder for what has to be on the disk meanwhile.
     pub(super) fn scratch(&self) -> io::Result<PathBuf> {
         let scratch = self.folder.join(ASIDE).join("scratch");
@@ -87,10 +103,10 @@ impl InstallRoot {
         Ok(scratch)
     }
 
-    /// Writes a package aside.
+    /// Writes a package aside, into a folder of its own.
     pub(super) fn stage(&self, package: &Package) -> io::Result<PathBuf> {
-        let staged = self.staged();
-        remove(&staged)?;
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let staged = self.folder.join(ASIDE).join(format!("new-{number}"));
         self.make(ASIDE)?;
         (self.step)("write the package")?;
         package.write_to(&staged)?;
@@ -98,11 +114,11 @@ impl InstallRoot {
     }
 
     /// Puts the record, and the manifest where the package has none of ours, to what was written aside.
-    pub(super) fn complete(&self, record: &InstallRecord, foreign: Option<&Foreign>) -> io::Result<()> {
+    pub(super) fn complete(&self, staged: &Path, record: &InstallRecord, foreign: Option<&Foreign>) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             (self.step)("complete the package")?;
             // Whatever the process leaves open to others: what others can write does not run.
-            let path = self.staged().join(name);
+            let path = staged.join(name);
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
             file.write_all(bytes)?;
             file.sync_all()
@@ -111,36 +127,59 @@ impl InstallRoot {
             write("manifest.json", &foreign.to_bytes())?;
         }
         write(INSTALL_RECORD, &record.to_bytes())?;
-        sync(&self.staged())
+        sync(staged)
     }
 
-    /// Puts what was written aside in place, where nothing is. What fails once it is there is given back.
-    pub(super) fn install(&self, name: &str) -> io::Result<Option<io::Error>> {
-        (self.step)("put it in place")?;
-        rename(&self.staged(), &self.place(name), RenameFlags::NOREPLACE)?;
-        Ok((self.step)("have the disk keep it").and_then(|()| sync(&self.folder)).err())
-    }
-
-    /// Puts what was written aside in the place of what is there, which becomes the version before. What fails once it is
-    /// there is given back; the next change ends it.
-    pub(super) fn replace(&self, name: &str) -> io::Result<Option<io::Error>> {
+    /// Puts packages in place: the last one, and before it what it needs and is not there. On an error everything is as it
+    /// was, at the latest after the next change. What fails once all are there is given back; the next change ends it.
+    pub(super) fn place_all(&self, packages: &[Aside<'_>]) -> io::Result<Option<io::Error>> {
+        let Some((last, needed)) = packages.split_last() else { return Ok(None) };
+        if needed.is_empty() && !last.replaces {
+            self.put(last)?;
+            return Ok((self.step)("have the disk keep it").and_then(|()| sync(&self.folder)).err());
+        }
         // What is needed after the exchange is made before it.
         self.make(PREVIOUS)?;
-        let fresh = self.staged().metadata()?;
-        (self.step)("note the exchange")?;
-        let swap = json!({"name": name, "dev": fresh.dev(), "ino": fresh.ino()});
-        write_atomic(&self.note(), swap.to_string().as_bytes()).map_err(io::Error::other)?;
-        (self.step)("set the version before aside")?;
-        rename_if_there(&self.previous(name), &self.oldest())?;
-        (self.step)("exchange")?;
-        rename(&self.staged(), &self.place(name), RenameFlags::EXCHANGE)?;
-        Ok(self.settle(name).err())
+        (self.step)("note the change")?;
+        self.note_change(last, needed)?;
+        needed.iter().try_for_each(|one| self.put(one))?;
+        if last.replaces {
+            self.exchange(last)?;
+        } else {
+            self.put(last)?;
+        }
+        Ok(self.settle(last).err())
     }
 
-    /// What is left to do once the new version is in place.
-    fn settle(&self, name: &str) -> io::Result<()> {
+    /// Puts a package in place, where nothing is.
+    fn put(&self, package: &Aside<'_>) -> io::Result<()> {
+        (self.step)("put it in place")?;
+        rename(package.folder, &self.place(package.name), RenameFlags::NOREPLACE)
+    }
+
+    /// Puts a package in the place of what is there, which becomes the version before.
+    fn exchange(&self, package: &Aside<'_>) -> io::Result<()> {
+        (self.step)("set the version before aside")?;
+        rename_if_there(&self.previous(package.name), &self.oldest())?;
+        (self.step)("exchange")?;
+        rename(package.folder, &self.place(package.name), RenameFlags::EXCHANGE)
+    }
+
+    fn note_change(&self, last: &Aside<'_>, needed: &[Aside<'_>]) -> io::Result<()> {
+        let fresh = |one: &Aside<'_>| {
+            let meta = one.folder.metadata()?;
+            io::Result::Ok(json!({"name": one.name, "dev": meta.dev(), "ino": meta.ino()}))
+        };
+        let needed = needed.iter().map(fresh).collect::<io::Result<Vec<_>>>()?;
+        let aside = last.folder.file_name().unwrap_or_default().to_string_lossy();
+        let note = json!({"last": fresh(last)?, "aside": aside, "needed": needed});
+        write_atomic(&self.note(), note.to_string().as_bytes()).map_err(io::Error::other)
+    }
+
+    /// What is left to do once the last package is in place.
+    fn settle(&self, last: &Aside<'_>) -> io::Result<()> {
         sync(&self.folder)?;
-        self.keep_previous(name)?;
+        self.keep_previous(last.name, last.folder)?;
         (self.step)("clear away")?;
         self.clear()
     }
@@ -174,51 +213,69 @@ impl InstallRoot {
 
     /// Clears away what was written aside.
     pub(super) fn clear(&self) -> io::Result<()> {
-        for left in [self.staged(), self.oldest(), self.folder.join(ASIDE).join("scratch")] {
-            remove(&left)?;
+        let aside = self.folder.join(ASIDE);
+        for left in fs::read_dir(&aside).into_iter().flatten() {
+            let left = left?.path();
+            // The note is last: what it explains is gone.
+            if left != self.note() {
+                remove(&left)?;
+            }
         }
-        // The note is last: what it explains is gone.
         remove(&self.note())?;
-        remove(&self.folder.join(ASIDE))?;
+        remove(&aside)?;
         // What is not empty stays.
         let _ = fs::remove_dir(self.folder.join(PREVIOUS));
         Ok(())
     }
 
-    /// Ends what a killed process began: forward if the new version is in place, back if it is not.
+    /// Ends what a killed process began: forward if the last package is in place, back if it is not.
     pub(super) fn recover(&self) -> io::Result<()> {
-        if let Some(swap) = self.swap() {
-            let is_done = self.place(&swap.name).metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == swap.fresh);
-            if is_done {
-                self.keep_previous(&swap.name)?;
-            } else if !self.previous(&swap.name).exists() {
-                self.make(PREVIOUS)?;
-                rename_if_there(&self.oldest(), &self.previous(&swap.name))?;
+        if let Some(Change { last, aside, needed }) = self.change() {
+            if self.is_in_place(&last) {
+                self.keep_previous(&last.name, &aside)?;
+            } else {
+                for one in needed.iter().filter(|one| self.is_in_place(one)) {
+                    (self.step)("take back what is not needed")?;
+                    let back = self.folder.join(ASIDE).join(format!("needed-{}", one.name));
+                    rename(&self.place(&one.name), &back, RenameFlags::NOREPLACE)?;
+                }
+                if !self.previous(&last.name).exists() {
+                    self.make(PREVIOUS)?;
+                    rename_if_there(&self.oldest(), &self.previous(&last.name))?;
+                }
             }
         }
         self.clear()
     }
 
-    /// After the exchange the folder aside is the version before.
-    fn keep_previous(&self, name: &str) -> io::Result<()> {
+    fn is_in_place(&self, fresh: &Fresh) -> bool {
+        self.place(&fresh.name).metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == fresh.identity)
+    }
+
+    /// After an exchange the folder aside is the version before.
+    fn keep_previous(&self, name: &str, aside: &Path) -> io::Result<()> {
         (self.step)("keep the version before")?;
         self.make(PREVIOUS)?;
-        rename_if_there(&self.staged(), &self.previous(name))
+        rename_if_there(aside, &self.previous(name))
     }
 
     fn make(&self, hidden: &str) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(hidden))
     }
 
-    fn swap(&self) -> Option<Swap> {
+    fn change(&self) -> Option<Change> {
         let bytes = read_bounded(&self.note(), LARGEST_FILE).ok()??;
         let note: Value = serde_json::from_slice(&bytes).ok()?;
-        let number = |key: &str| note.get(key)?.as_u64();
-        Some(Swap { name: note.get("name")?.as_str()?.to_owned(), fresh: (number("dev")?, number("ino")?) })
+        let aside = note.get("aside")?.as_str().filter(|name| !name.contains('/'))?;
+        Some(Change {
+            last: fresh(note.get("last")?)?,
+            aside: self.folder.join(ASIDE).join(aside),
+            needed: note.get("needed")?.as_array()?.iter().filter_map(fresh).collect(),
+        })
     }
 
     fn note(&self) -> PathBuf {
-        self.folder.join(ASIDE).join("swap.json")
+        self.folder.join(ASIDE).join("change.json")
     }
 
     fn oldest(&self) -> PathBuf {
@@ -232,6 +289,12 @@ impl Drop for InstallRoot {
         let _ = fs::remove_dir(&self.folder);
         let _ = fs::remove_file(&self.lock);
     }
+}
+
+fn fresh(note: &Value) -> Option<Fresh> {
+    let number = |key: &str| note.get(key)?.as_u64();
+    let name = note.get("name")?.as_str().filter(|name| !name.contains('/'))?;
+    Some(Fresh { name: name.to_owned(), identity: (number("dev")?, number("ino")?) })
 }
 
 /// The right to change a folder, which whoever has it takes away with its file.

@@ -50,7 +50,7 @@ pub(super) fn lay_aside(order: &Order, obtained: Obtained, root: &InstallRoot, a
         record.form = Some(foreign.form.to_owned());
         record.left.extend(foreign.left.iter().cloned());
     }
-    root.complete(&record, foreign.as_ref()).map_err(unwritten)?;
+    root.complete(&staged, &record, foreign.as_ref()).map_err(unwritten)?;
     let (extension, problems) = validate_extension(&staged, &app.rules);
     check_valid(&problems, &staged)?;
     let warnings = problems.iter().filter(|problem| problem.severity > Severity::Error);
@@ -216,10 +216,9 @@ fn verified(record: &InstallRecord, digest: &Digest, app: &App) -> Option<String
     signed.or_else(|| pinned.map(|digest| format!("{digest} is in hooks.pins")))
 }
 
-/// What it lacks here, and who else has its name.
+/// Who else has its name, and what is off.
 fn surroundings(extension: &Extension, app: &App) -> Vec<String> {
-    let lacking = app.context().told(app.extensions.lacking(extension));
-    let mut notes: Vec<String> = lacking.iter().map(|problem| problem.message.clone()).collect();
+    let mut notes = Vec::new();
     let own = extensions_folder(app.context()).join(&extension.name);
     let namesake = |one: &&Extension| one.name == extension.name && one.root != own && one.layer == Layer::User;
     if let Some(other) = app.extensions.iter().find(namesake) {

@@ -13,6 +13,7 @@ use ollm_mcp::{
     Call, Offer, Ports, Progress, ServerNotice, ServerState, ServerStatus, Watch, bound_result, read_result,
 };
 use ollm_protocol::{Content, Remedy, Tool, ToolResult};
+use serde_json::{Value, json};
 
 use super::loaded::LoadedServers;
 use super::server_set::ServerSet;
@@ -243,6 +244,13 @@ impl McpTools {
     /// How the servers are that may be started.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.server_set().map(|server_set| server_set.fleet().statuses()).unwrap_or_default()
+    }
+
+    /// The tools that a server offers now, each with its name, description and schema.
+    pub fn tools_of(&self, name: &str) -> Vec<Value> {
+        let tools = self.server_set().map(|server_set| server_set.offers(name).tools).unwrap_or_default();
+        let told = |Offer { tool, .. }: Offer| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input.0});
+        tools.into_iter().map(told).collect()
     }
 
     /// What a server said since the session began.

@@ -1,14 +1,16 @@
 //! The engine as the agent sees it: every event is dispatched, and leaves its record.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use ollm_agent::{Cancel, Decision, Events, Failure, HookNote};
+use ollm_agent::{Cancel, Decision, Events, Failure, HookNote, LateFailure};
 use ollm_engine::{Outcome, Reason, Report};
-use ollm_protocol::{Event, EventKind};
+use ollm_protocol::{Event, EventKind, FileChange};
 use ollm_store::cut;
 
+use super::late::LateHooks;
 use crate::live_app::LiveApp;
 use crate::port::{Notices, Shared};
 use crate::trace;
@@ -33,6 +35,7 @@ pub(crate) struct Hooks<'a, 'o> {
     cancel: Cancel,
     /// When the first event after an interruption came.
     leaving: Option<Instant>,
+    late: LateHooks,
     hear: EventListener<'a>,
 }
 
@@ -52,17 +55,27 @@ impl Events for Hooks<'_, '_> {
         drop(note);
         decision
     }
+
+    fn changed_before(&mut self, path: &Path) -> Option<FileChange> {
+        self.hook_context.app.read().watch.lock().as_mut()?.change_of(path)
+    }
+
+    fn late_failures(&mut self) -> Vec<LateFailure> {
+        self.late.take_failed()
+    }
 }
 
 impl<'a, 'o> Hooks<'a, 'o> {
     pub(crate) fn new(hook_context: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
-        Hooks { hook_context, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+        let late = LateHooks::new(hook_context.app.read().trail.as_ref());
+        Hooks { hook_context, told: BTreeSet::new(), untraced: false, cancel, leaving: None, late, hear }
     }
 
     /// Passes an event on; what was decided, and how.
     pub(crate) fn decide(&mut self, event: &Event) -> (Decision, Outcome) {
         let outcome = self.pass(event);
         self.trace(event, &outcome);
+        self.late.add(&outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
         decision.messages.extend(deeds(event, &outcome));

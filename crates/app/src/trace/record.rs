@@ -17,6 +17,26 @@ pub struct Record {
     pub value: Value,
 }
 
+/// How a hook ended that nobody waited for.
+#[derive(Debug)]
+pub(crate) struct LateEnd {
+    /// The dispatch it belongs to.
+    pub(crate) trace_id: String,
+    /// The hook's id.
+    pub(crate) id: String,
+    /// What went wrong, if anything did.
+    pub(crate) error: Option<String>,
+}
+
+impl LateEnd {
+    /// The one in a line, if that is about one.
+    pub(crate) fn of_line(line: &[u8]) -> Option<LateEnd> {
+        let record = Record::parse(line).ok()?;
+        let text = |field: &str| Some(record.late()?.get(field)?.as_str()?.to_owned());
+        Some(LateEnd { trace_id: record.id().to_owned(), id: text("id")?, error: text("error") })
+    }
+}
+
 impl Record {
     /// The record in a line as it is stored; none for what came of an async hook, and for what is damaged or newer.
     pub fn of_line(line: &[u8]) -> Option<Record> {
@@ -100,6 +120,12 @@ impl Record {
     /// A field of the verdict.
     pub fn verdict(&self, field: &str) -> &Value {
         at(self.value.get("verdict").unwrap_or(&Value::Null), field)
+    }
+
+    /// A part of what hooks answered. Records with all data of their event have all parts, others the reason.
+    pub fn answer(&self, part: &str) -> Option<&Value> {
+        let whole = self.value.get("answer").and_then(|answer| answer.get(part));
+        whole.or_else(|| Some(self.verdict(part)).filter(|said| part == "reason" && !said.is_null()))
     }
 
     /// Whether the operation went on.
@@ -200,6 +226,8 @@ pub struct LeftOut {
     pub broken: usize,
     /// Lines that a newer version wrote.
     pub newer: usize,
+    /// Whether there are older lines, in a file that is longer than it may be.
+    pub older: bool,
 }
 
 /// All records, newest first; lines that are none are counted.
@@ -256,7 +284,8 @@ impl Records {
 
     /// How many lines were left out so far.
     pub fn left_out(&self) -> LeftOut {
-        LeftOut { broken: self.broken, newer: self.newer }
+        let older = self.lines.as_ref().is_some_and(Lines::has_passed_over);
+        LeftOut { broken: self.broken, newer: self.newer, older }
     }
 }
 

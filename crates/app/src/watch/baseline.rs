@@ -134,7 +134,7 @@ impl Baseline {
             (None, Found::Nothing) => None,
             (Some(before), Found::Nothing) => {
                 self.remove(path);
-                let diff = before.text.map(|kept| unified_diff(&name(path, root), &kept.text, ""));
+                let diff = before.text.map(|kept| unified_diff(&name(path, root), Some(&kept.text), None));
                 Some(FileChange { diff, ..change(EventKind::FileDeleted, path, root) })
             }
             (before, Found::File { key, bytes }) => {
@@ -144,9 +144,9 @@ impl Baseline {
                 }
                 let kind = if before.is_some() { EventKind::FileEdited } else { EventKind::FileCreated };
                 // What a new file was before is known: nothing.
-                let old = before.map_or_else(|| Some("".into()), |before| before.text.map(|kept| kept.text));
+                let old = before.map_or(Some(None), |before| before.text.map(|kept| Some(kept.text)));
                 let both = old.zip(text.as_deref().filter(|text| text.len() <= LONGEST_TEXT));
-                let diff = both.map(|(old, new)| unified_diff(&name(path, root), &old, new));
+                let diff = both.map(|(old, new)| unified_diff(&name(path, root), old.as_deref(), Some(new)));
                 let content = text.map(|text| cut(&text, LONGEST_CONTENT).into_owned());
                 Some(FileChange { content, diff, size: key.size, ..change(kind, path, root) })
             }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::Outcome;
 use ollm_process::after;
-use ollm_protocol::Source;
+use ollm_protocol::{HookSpec, Needs};
 
 use super::cause::Chain;
 
 /// How many ends are remembered.
 const MOST: usize = 4096;
 
-/// Whether hooks ran for a change.
+/// Whether hooks ran for a change that may have written files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HookRun {
     /// None did.
@@ -36,7 +36,7 @@ pub enum HookRun {
 impl HookRun {
     /// What an outcome says about it.
     pub fn of(outcome: &Outcome) -> HookRun {
-        let ran = || outcome.reports.iter().filter(|report| report.hook.spec.source != Source::Builtin);
+        let ran = || outcome.reports.iter().filter(|report| may_write(&report.hook.spec));
         let late = || ran().filter(|report| report.detached);
         match late().map(|report| report.hook.timeout.value).max() {
             Some(timeout) => HookRun::Late { trace_id: outcome.trace_id.clone(), count: late().count(), timeout },
@@ -44,6 +44,12 @@ impl HookRun {
             None => HookRun::None,
         }
     }
+}
+
+/// Whether a hook may have written files: one that declares permissions is held to them, or does not run.
+fn may_write(spec: &HookSpec) -> bool {
+    let needs_nothing = matches!(spec.action.needs(), Needs::Nothing);
+    !needs_nothing && spec.permissions.as_ref().is_none_or(|permissions| !permissions.write.is_empty())
 }
 
 /// When hooks ended that nobody waited for, by their dispatch.

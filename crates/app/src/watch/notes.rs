@@ -5,6 +5,8 @@
 //! writing it.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -99,12 +101,11 @@ impl Notes {
 impl Note {
     fn line(path: &Path, teller: Option<u32>) -> String {
         let key = key_of(path).map(|key| json!([key.dev, key.ino, key.size, key.mtime_ns, key.ctime_ns]));
-        json!({"id": random_name(), "path": path.to_string_lossy(), "teller": teller, "key": key}).to_string()
+        json!({"id": random_name(), "path": path_json(path), "teller": teller, "key": key}).to_string()
     }
 
     fn read(line: &[u8]) -> Option<Note> {
         let note: Value = serde_json::from_slice(line).ok()?;
-        let text = |name: &str| note.get(name)?.as_str().map(str::to_owned);
         let teller = note.get("teller").and_then(Value::as_i64).and_then(|teller| i32::try_from(teller).ok());
         let key = match note.get("key")?.as_array().map(Vec::as_slice) {
             Some([dev, ino, size, mtime, ctime]) => Some(StatKey {
@@ -116,8 +117,22 @@ impl Note {
             }),
             _ => None,
         };
-        Some(Note { id: text("id")?, path: text("path")?.into(), teller, key })
+        let id = note.get("id")?.as_str()?.to_owned();
+        Some(Note { id, path: path_of(note.get("path")?)?, teller, key })
     }
+}
+
+/// A path as text, or as bytes where it is none.
+fn path_json(path: &Path) -> Value {
+    path.to_str().map_or_else(|| path.as_os_str().as_bytes().into(), Value::from)
+}
+
+fn path_of(value: &Value) -> Option<PathBuf> {
+    if let Some(text) = value.as_str() {
+        return Some(text.into());
+    }
+    let bytes = value.as_array()?.iter().map(|byte| u8::try_from(byte.as_u64()?).ok());
+    Some(OsString::from_vec(bytes.collect::<Option<Vec<u8>>>()?).into())
 }
 
 /// While it lives, hooks are being told of a file; then they have been.
@@ -171,8 +186,9 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::write(&file, "x").unwrap();
         before.add(&file);
-        before.add(Path::new("/p/gone"));
-        assert_eq!(notes.told(), [(file.clone(), key_of(&file)), ("/p/gone".into(), None)]);
+        let gone = PathBuf::from(OsString::from_vec(b"/p/g\xffne".to_vec()));
+        before.add(&gone);
+        assert_eq!(notes.told(), [(file.clone(), key_of(&file)), (gone, None)]);
         assert_eq!(notes.told(), []);
     }
 

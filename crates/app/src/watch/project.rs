@@ -1,5 +1,6 @@
 //! The files of one project as one of the programs that watch it sees them.
 
+use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,6 +22,12 @@ pub struct ProjectWatch {
     /// Whether somebody has to know what hooks were told.
     has_others: bool,
     late: LateRuns,
+}
+
+impl fmt::Debug for ProjectWatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ProjectWatch").field("root", &self.watcher.root()).finish_non_exhaustive()
+    }
 }
 
 impl ProjectWatch {
@@ -80,17 +87,13 @@ impl ProjectWatch {
             self.watcher.look(now)?;
             return Ok(self.has_changes());
         };
-        for (path, key) in notes.told() {
-            self.watcher.heard_of(&path, key);
-        }
+        hear(notes, &mut self.watcher);
         if !share.is_teller() {
             if !share.take() {
                 return self.watcher.exists(now).map(|_| false);
             }
             // The other one may have noted something since.
-            for (path, key) in notes.told() {
-                self.watcher.heard_of(&path, key);
-            }
+            hear(notes, &mut self.watcher);
             self.watcher.compare_soon();
         }
         self.has_others = share.has_others();
@@ -112,6 +115,17 @@ impl ProjectWatch {
         self.watcher.next_change_but(&mut |path| is_taken(path, late, notes.as_deref_mut()))
     }
 
+    /// What became of a file that a tool is about to change: it is told before that.
+    pub(crate) fn change_of(&mut self, path: &Path) -> Option<FileChange> {
+        if !self.is_teller() || self.late.has(path) {
+            return None;
+        }
+        if let Some((_, notes)) = &mut self.others {
+            hear(notes, &mut self.watcher);
+        }
+        self.watcher.change_of(path)
+    }
+
     /// Who made the change that was taken last.
     pub fn changed_by(&self) -> ChangedBy {
         if self.watcher.is_agents() { ChangedBy::Agent } else { ChangedBy::Others }
@@ -122,22 +136,29 @@ impl ProjectWatch {
         self.watcher.agent_worked(from, until);
     }
 
-    /// Hooks were told of a change at `from`: what they wrote into the file since is no further change.
-    pub fn told(&mut self, change: &FileChange, run: &HookRun, from: SystemTime) {
-        let (path, chain) = (Path::new(&change.path), self.watcher.chain());
+    /// Hooks were told of the change that was taken last, at `from`: what they wrote into the file since is no further change.
+    pub fn told(&mut self, run: &HookRun, from: SystemTime) {
+        let (path, chain) = self.watcher.taken();
         match run {
             HookRun::None => {}
-            HookRun::Ended => self.watcher.hooks_ran(path, &chain, (from, SystemTime::now())),
-            HookRun::Late { .. } => self.late.add(path, chain, from, run),
+            HookRun::Ended => self.watcher.hooks_ran(&path, &chain, (from, SystemTime::now())),
+            HookRun::Late { .. } => self.late.add(&path, chain, from, run),
         }
         if let Some((_, notes)) = self.others.as_ref().filter(|_| self.has_others) {
-            notes.add(path);
+            notes.add(&path);
         }
     }
 
     fn has_changes(&mut self) -> bool {
         let (late, mut notes) = (&self.late, self.others.as_mut().map(|(_, notes)| notes));
         self.watcher.has_changes_but(&mut |path| is_taken(path, late, notes.as_deref_mut()))
+    }
+}
+
+/// Takes in what other programs told hooks of.
+fn hear(notes: &mut Notes, watcher: &mut FileWatcher) {
+    for (path, key) in notes.told() {
+        watcher.heard_of(&path, key);
     }
 }
 

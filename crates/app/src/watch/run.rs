@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ollm_agent::{Cancel, Decision};
+use ollm_agent::{Cancel, Decision, Events as _};
 use ollm_engine::Outcome;
 use ollm_protocol::units::iso;
 use ollm_protocol::{Event, EventKind, FileChange, Source, Verdict};
@@ -62,6 +62,7 @@ fn serve(
     while !cancel.is_set() {
         let has_changes = watch.look()?;
         watch.take_notices().iter().for_each(|notice| hook_context.notices.lock().tell(notice));
+        hooks.late_failures().iter().for_each(|late| hook_context.notices.lock().tell_failure(&late.failure.message));
         if was_teller.replace(watch.is_teller()) != Some(watch.is_teller()) {
             listener.standing(watch);
         }
@@ -75,7 +76,7 @@ fn serve(
         let mut next = Some(first);
         while let Some(change) = next.filter(|_| !cancel.is_set()) {
             let (from, (decision, outcome)) = (SystemTime::now(), tell(&change, watch, hooks, hook_context));
-            watch.told(&change, &HookRun::of(&outcome), from);
+            watch.told(&HookRun::of(&outcome), from);
             listener.changed(&change, &decision, &outcome);
             watch.look()?;
             next = watch.next_change();

@@ -228,8 +228,11 @@ impl Config {
 
     /// The folders in which extensions are looked for, and whose they are, the user's first, then those of projects, outermost
     /// first. Only the user says which they are, so all are the user's but those that lie in every project: it makes no
-    /// difference where one stands.
-    pub(crate) fn extension_folders(&self, places: &Places) -> Vec<(PathBuf, Layer)> {
+    /// difference where one stands. None where no extension is loaded.
+    pub(crate) fn extension_folders(&self, places: &Places) -> Option<Vec<(PathBuf, Layer)>> {
+        if !self.flag("extensions.enabled") {
+            return None;
+        }
         let layer = |written: &str| {
             let fixed = written.starts_with('~') || Path::new(written).is_absolute();
             if fixed { Layer::User } else { Layer::Workspace }
@@ -238,7 +241,7 @@ impl Config {
         let mut folders: Vec<(PathBuf, Layer)> =
             written.iter().flat_map(|one| places.folders(one).into_iter().map(|folder| (folder, layer(one)))).collect();
         folders.sort_by_key(|(folder, layer)| (*layer, !folder.starts_with(&places.home)));
-        folders
+        Some(folders)
     }
 
     /// What applies to MCP servers.

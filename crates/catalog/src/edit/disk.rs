@@ -158,7 +158,7 @@ impl<'a> Declared<'a> {
             project: None,
             encloses: false,
             rules: self.owner.rules,
-            walked: Walked::default(),
+            walked: &Walked::default(),
         };
         let mut ids = Ids::default();
         let mut intake = HookCollector::new(&context, &mut ids);

@@ -26,7 +26,7 @@ impl Draft {
         let ActionSpec::Command(CommandSpec { command, args, .. }) = &self.spec.action else {
             return Some(self.spec.action.clone());
         };
-        match path::command(context.folder, command, args.clone(), &context.rules.whitelist, &context.walked) {
+        match path::command(context.folder, command, args.clone(), &context.rules.whitelist, context.walked) {
             Ok((found, files)) => {
                 self.spec.inputs.extend(files);
                 self.spec.inputs.dedup();

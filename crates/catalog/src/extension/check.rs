@@ -6,6 +6,7 @@ use ollm_protocol::{Code, did_you_mean};
 
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
+use crate::path::Walked;
 use crate::problem::Severity;
 use crate::value::{self, Reading};
 
@@ -13,6 +14,8 @@ use crate::value::{self, Reading};
 pub(super) struct Check<'a> {
     /// The extension's folder.
     pub(super) folder: &'a Path,
+    /// What was found out about the files in it.
+    pub(super) walked: &'a Walked,
     pub(super) findings: &'a mut Vec<Finding>,
 }
 

@@ -79,13 +79,13 @@ impl Naming {
 
 impl Fault {
     /// The fault with its place, which is looked up now: hardly any extension has one. A manifest that is not the one that
-    /// was understood has no such place.
+    /// was understood has no such place, as far as is known which one was.
     pub(super) fn locate(self, path: &Path, understood: Option<u64>, severity: Severity) -> Problem {
         let place = self.at.clone();
         let (code, message, help, remedy) = (self.code, self.message, self.help, self.remedy.map(|remedy| *remedy));
         let finding = |spot, value| Finding { code, severity, spot, value, message, help, remedy };
         let bytes = file::bytes(path, LARGEST_FILE).ok().flatten();
-        let bytes = bytes.filter(|bytes| Some(fingerprint(bytes)) == understood);
+        let bytes = bytes.filter(|bytes| understood.is_none_or(|understood| fingerprint(bytes) == understood));
         let opened = bytes.and_then(|bytes| file::open(path, Syntax::Json, bytes).ok());
         let Some((document, node)) = opened else {
             let Finding { message, help, remedy, .. } = finding(None, None);

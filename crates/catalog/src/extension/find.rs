@@ -1,24 +1,24 @@
 //! Where extensions are: the folders of the configured directories that have a manifest.
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::num::NonZero;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ollm_protocol::{Code, Layer, Rules, Source};
+use rustix::fs::FileType;
 
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::resolve::is_vouched;
-use super::{CopyOf, Extension, Previous, State, Surroundings};
+use super::{CopyOf, Extension, Extensions, ReadExtensions, State, Surroundings};
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::file::whole_file;
-use crate::load::identity;
+use crate::load::{Looked, Stamp, entries, identity};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 
@@ -51,43 +51,85 @@ impl Candidate {
     }
 
     /// Where it comes from: we install into the user's folders only.
-    pub(super) fn source(&self) -> Source {
-        let is_installed = self.layer == Layer::User && self.root.join(INSTALL_RECORD).is_file();
-        if is_installed { Source::Downloaded } else { Source::Extension }
+    pub(super) fn source(&self, looked: &mut Looked) -> Source {
+        if self.layer != Layer::User {
+            return Source::Extension;
+        }
+        let record = self.root.join(INSTALL_RECORD);
+        let seen = record.symlink_metadata();
+        looked.saw(&record, seen.as_ref());
+        if seen.is_ok_and(|record| record.is_file()) { Source::Downloaded } else { Source::Extension }
     }
 }
 
 /// What decides how a manifest is understood, beside its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     user: Rules,
     workspace: Rules,
 }
 
-/// Every extension, read; the user's first.
-pub(super) fn all(
-    surroundings: &Surroundings<'_>,
-    previous: &Previous<'_>,
-    problems: &mut Vec<Problem>,
-) -> (Vec<Extension>, Option<Terms>) {
-    let candidates = candidates(surroundings, problems);
-    if candidates.is_empty() {
-        return (Vec::new(), None);
+impl Terms {
+    pub(crate) fn new(user: Rules, workspace_timeout: Option<Duration>) -> Terms {
+        let workspace = Rules { timeout: workspace_timeout.or(user.timeout), ..user.clone() };
+        Terms { user, workspace }
     }
-    let previous = previous(candidates.len());
-    let hooks = surroundings.config.hooks(surroundings.places);
-    let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
-    let terms = Terms { user: hooks.rules(), workspace: own };
+
+    pub(crate) fn rules(&self, layer: Layer) -> &Rules {
+        match layer {
+            Layer::User => &self.user,
+            Layer::Workspace => &self.workspace,
+        }
+    }
+
+    /// Puts what was approved in the place of what can no longer be understood.
+    pub(super) fn restore(&self, broken: &mut Extension, approved: &CopyOf<'_>) {
+        let Some(copy) = approved(&broken.root) else { return };
+        let enclosing = broken.enclosing.clone();
+        let candidate = Candidate { enclosing, ..Candidate::new(broken.root.clone(), broken.layer) };
+        let good = read_copy(&copy, &candidate, self.rules(broken.layer));
+        if let Some(good) = good {
+            let held = broken.problems.iter().find(|problem| problem.severity <= Severity::Error).cloned();
+            *broken = Extension { held, ..good };
+        }
+    }
+}
+
+/// Where extensions are looked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a> {
+    pub(crate) places: &'a Places,
+    pub(crate) config: &'a Config,
+    pub(crate) now: SystemTime,
+}
+
+/// Every extension as its manifest says, the user's first; one that is still what it was is not understood anew.
+pub(super) fn read_all(search: &Search<'_>, previous: &Extensions, budget: Option<&mut Budget>) -> ReadExtensions {
+    let mut found = ReadExtensions::default();
+    let Some(directories) = search.config.extension_folders(search.places) else { return found };
+    let looking = Looking { places: search.places, budget, found: &mut found, seen: HashSet::new() };
+    let candidates = looking.candidates(&directories);
+    if candidates.is_empty() {
+        return found;
+    }
+    let hooks = search.config.hooks(search.places);
+    let terms = Terms::new(hooks.rules(), hooks.workspace_timeout);
     // What something is called does not hang on the terms.
     let same_terms = previous.terms.as_ref() == Some(&terms);
     let known = previous.iter().filter(|one| same_terms || one.is_sketch());
     let known = known.map(|extension| (extension.root.as_os_str(), extension)).collect();
-    let shelf = Shelf { terms: &terms, known, now: surroundings.now };
-    let mut all = shelf.read_all(&candidates);
-    if let Some(approved) = surroundings.approved {
-        all.iter_mut().filter(|extension| extension.is_broken()).for_each(|broken| shelf.restore(broken, approved));
+    let read = Shelf { terms: &terms, known, now: search.now }.read_all(&candidates);
+    for (candidate, extension) in candidates.iter().zip(read) {
+        match extension {
+            Some(mut extension) => {
+                found.looked.extend(extension.stamps.take());
+                found.all.push(extension);
+            }
+            None => found.looked.extend(Some(vec![(candidate.root.join(MANIFEST), Stamp::Absent)])),
+        }
     }
-    (all, Some(terms))
+    found.terms = Some(terms);
+    found
 }
 
 /// What is needed to read extensions.
@@ -100,7 +142,7 @@ struct Shelf<'a> {
 
 impl Shelf<'_> {
     /// Reads all candidates, in parallel where there are many, in their order.
-    fn read_all(&self, candidates: &[Candidate]) -> Vec<Extension> {
+    fn read_all(&self, candidates: &[Candidate]) -> Vec<Option<Extension>> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         if candidates.len() <= FEW || threads == 1 {
             return self.part(candidates);
@@ -113,31 +155,12 @@ impl Shelf<'_> {
         })
     }
 
-    fn part(&self, candidates: &[Candidate]) -> Vec<Extension> {
-        candidates.iter().filter_map(|candidate| self.read(candidate)).collect()
-    }
-
-    /// Puts what was approved in the place of what can no longer be understood.
-    fn restore(&self, broken: &mut Extension, approved: &CopyOf<'_>) {
-        let Some(copy) = approved(&broken.root) else { return };
-        let enclosing = broken.enclosing.clone();
-        let candidate = Candidate { enclosing, ..Candidate::new(broken.root.clone(), broken.layer) };
-        let good = read_copy(&copy, &candidate, self.rules(broken.layer));
-        if let Some(good) = good {
-            let held = broken.problems.iter().find(|problem| problem.severity <= Severity::Error).cloned();
-            *broken = Extension { held, ..good };
-        }
-    }
-
-    fn rules(&self, layer: Layer) -> &Rules {
-        match layer {
-            Layer::User => &self.terms.user,
-            Layer::Workspace => &self.terms.workspace,
-        }
+    fn part(&self, candidates: &[Candidate]) -> Vec<Option<Extension>> {
+        candidates.iter().map(|candidate| self.read(candidate)).collect()
     }
 
     fn read(&self, candidate: &Candidate) -> Option<Extension> {
-        let rules = self.rules(candidate.layer);
+        let rules = self.terms.rules(candidate.layer);
         let known = self.known.get(candidate.root.as_os_str()).copied();
         let is_same = |known: &Extension| known.layer == candidate.layer && known.enclosing == candidate.enclosing;
         let known = known.filter(|known| is_same(known) || known.is_sketch());
@@ -145,106 +168,124 @@ impl Shelf<'_> {
     }
 }
 
-/// The folders of all directories, each once, the user's before the project's.
-fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> Vec<Candidate> {
-    let mut seen = HashSet::new();
-    let mut candidates = Vec::new();
-    let places = surroundings.places;
-    for (directory, layer) in &surroundings.config.extension_folders(places) {
-        let layer = own(directory, *layer, places);
-        let enclosing = places.enclosing_of(directory).filter(|_| layer == Layer::Workspace);
-        let budget = surroundings.budget.filter(|_| layer == Layer::Workspace);
-        match folders(directory, layer, places) {
-            Ok(found) => {
-                // So many are too dear for an event anyway, and that is told.
-                if found.len() >= MOST_FOLDERS && budget.is_none() {
-                    let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
-                    problems.push(whole_file(Code::TooMuch, Severity::Error, directory, message));
+/// The search for folders.
+struct Looking<'a> {
+    places: &'a Places,
+    budget: Option<&'a mut Budget>,
+    found: &'a mut ReadExtensions,
+    /// The folders that were met, by identity.
+    seen: HashSet<(u64, u64)>,
+}
+
+impl Looking<'_> {
+    /// The folders of all directories, each once, the user's before the project's.
+    fn candidates(mut self, directories: &[(PathBuf, Layer)]) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        let places = self.places;
+        for (directory, layer) in directories {
+            let layer = self.own(directory, *layer);
+            let enclosing = places.enclosing_of(directory).filter(|_| layer == Layer::Workspace);
+            self.found.looked.state(directory);
+            match self.folders(directory, layer) {
+                Ok(folders) => {
+                    // So many are too dear for an event anyway, and that is told.
+                    if folders.len() >= MOST_FOLDERS && (self.budget.is_none() || layer == Layer::User) {
+                        let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
+                        self.found.problems.push(whole_file(Code::TooMuch, Severity::Error, directory, message));
+                    }
+                    let folders = folders.into_iter().filter(|one| self.is_new(&one.root) && self.is_affordable(one));
+                    candidates.extend(folders.map(|one| Candidate { enclosing: enclosing.map(Path::to_owned), ..one }));
                 }
-                let found =
-                    found.into_iter().filter(|one| is_new(&one.root, &mut seen) && is_affordable(&one.root, budget));
-                candidates.extend(found.map(|one| Candidate { enclosing: enclosing.map(Path::to_owned), ..one }));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                problems.extend(misses(directory, surroundings));
-            }
-            Err(error) => {
-                let message = format!("cannot look into it: {error}; its extensions are not loaded");
-                let help = Some("it must be a folder that its owner can read".to_owned());
-                problems
-                    .push(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Error, directory, message) });
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.found.problems.extend(misses(directory, places));
+                }
+                Err(error) => {
+                    let message = format!("cannot look into it: {error}; its extensions are not loaded");
+                    let help = Some("it must be a folder that its owner can read".to_owned());
+                    let problem = whole_file(Code::UnreadableFile, Severity::Error, directory, message);
+                    self.found.problems.push(Problem { help, ..problem });
+                }
             }
         }
+        candidates.sort_by_key(|candidate| candidate.layer);
+        candidates
     }
-    candidates.sort_by_key(|candidate| candidate.layer);
-    candidates
+
+    /// Whether a project's manifest may still be read.
+    fn is_affordable(&mut self, candidate: &Candidate) -> bool {
+        let Some(budget) = self.budget.as_mut().filter(|_| candidate.layer == Layer::Workspace) else { return true };
+        let manifest = candidate.root.join(MANIFEST);
+        let size = manifest.symlink_metadata().map_or(0, |meta| meta.len());
+        budget.allows(&manifest, size)
+    }
+
+    /// Whether a folder is met for the first time, whichever way leads to it.
+    fn is_new(&mut self, root: &Path) -> bool {
+        root.metadata().map_or(true, |meta| self.seen.insert(identity(&meta)))
+    }
+
+    /// The folders of a directory, by name; hidden ones are tools' own.
+    fn folders(&mut self, directory: &Path, layer: Layer) -> io::Result<Vec<Candidate>> {
+        let (entries, state) = entries(directory)?;
+        self.found.looked.read(directory, Some(state));
+        let mut folders = Vec::new();
+        for (name, kind) in entries {
+            let path = directory.join(name);
+            let kind = match kind {
+                FileType::Unknown => FileType::from_raw_mode(path.symlink_metadata()?.mode()),
+                kind => kind,
+            };
+            match kind {
+                FileType::Directory => folders.push(Candidate::new(path, layer)),
+                FileType::Symlink => folders.extend(self.linked(path, layer)),
+                _ => {}
+            }
+            if folders.len() == MOST_FOLDERS {
+                break;
+            }
+        }
+        Ok(folders)
+    }
+
+    /// A link to a folder: the folder it leads to, unless a project leads out of itself.
+    fn linked(&mut self, path: PathBuf, layer: Layer) -> Option<Candidate> {
+        let places = self.places;
+        self.found.looked.place(&path);
+        let trouble =
+            |path: PathBuf, why: &str| Some(Candidate { trouble: Some(why.to_owned()), ..Candidate::new(path, layer) });
+        let real = match path.canonicalize() {
+            Ok(real) if real.is_dir() => real,
+            Ok(_) => return None,
+            Err(_) => return trouble(path, "it is a link to nothing"),
+        };
+        let project = places.enclosing_of(&path).or(places.project.as_deref());
+        let inside = || project?.canonicalize().ok().map(|project| real.starts_with(project));
+        if layer == Layer::Workspace && inside() != Some(true) {
+            return trouble(path, "it is a link that leads out of the project");
+        }
+        Some(Candidate::new(real, layer))
+    }
+
+    /// Whose a directory is that lies in the project: the user's own does not become a project's by where one stands.
+    fn own(&self, directory: &Path, layer: Layer) -> Layer {
+        if layer == Layer::User {
+            return layer;
+        }
+        let real = directory.canonicalize().ok();
+        let in_home = |real: PathBuf| self.places.home.canonicalize().is_ok_and(|home| real.starts_with(home));
+        if real.is_some_and(in_home) { Layer::User } else { layer }
+    }
 }
 
 /// What a person should know of a directory that is not there, if they named it: the usual ones need not be there.
-fn misses(directory: &Path, surroundings: &Surroundings<'_>) -> Option<Problem> {
-    let usual = Config::default().extensions(surroundings.places).directories;
+fn misses(directory: &Path, places: &Places) -> Option<Problem> {
+    let usual = Config::default().extensions(places).directories;
     if usual.iter().any(|usual| usual == directory) {
         return None;
     }
     let message = "it does not exist, though extensions.directories names it".to_owned();
     let help = Some("make it, or correct extensions.directories".to_owned());
     Some(Problem { help, ..whole_file(Code::UnreadableFile, Severity::Warning, directory, message) })
-}
-
-/// Whether a project's manifest may still be read.
-fn is_affordable(root: &Path, budget: Option<&RefCell<Budget>>) -> bool {
-    let manifest = root.join(MANIFEST);
-    let size = || manifest.symlink_metadata().map_or(0, |meta| meta.len());
-    budget.is_none_or(|budget| budget.borrow_mut().allows(&manifest, size()))
-}
-
-/// Whether a folder is met for the first time, whichever way leads to it.
-fn is_new(root: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
-    root.metadata().map_or(true, |meta| seen.insert(identity(&meta)))
-}
-
-/// The folders of a directory, by name; hidden ones are tools' own.
-fn folders(directory: &Path, layer: Layer, places: &Places) -> io::Result<Vec<Candidate>> {
-    let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    let mut found = Vec::new();
-    for entry in entries.iter().filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
-        let kind = entry.file_type()?;
-        let path = entry.path();
-        if kind.is_dir() {
-            found.push(Candidate::new(path, layer));
-        } else if kind.is_symlink() {
-            found.extend(linked(path, layer, places));
-        }
-        if found.len() == MOST_FOLDERS {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// A link to a folder: the folder it leads to, unless a project leads out of itself.
-fn linked(path: PathBuf, layer: Layer, places: &Places) -> Option<Candidate> {
-    let trouble =
-        |path: PathBuf, why: &str| Some(Candidate { trouble: Some(why.to_owned()), ..Candidate::new(path, layer) });
-    let real = match path.canonicalize() {
-        Ok(real) if real.is_dir() => real,
-        Ok(_) => return None,
-        Err(_) => return trouble(path, "it is a link to nothing"),
-    };
-    let project = places.enclosing_of(&path).or(places.project.as_deref());
-    let inside = || project?.canonicalize().ok().map(|project| real.starts_with(project));
-    if layer == Layer::Workspace && inside() != Some(true) {
-        return trouble(path, "it is a link that leads out of the project");
-    }
-    Some(Candidate::new(real, layer))
-}
-
-/// Whose a directory is that lies in the project: the user's own does not become a project's by where one stands.
-fn own(directory: &Path, layer: Layer, places: &Places) -> Layer {
-    let real = || directory.canonicalize().ok();
-    let is_home = || places.home.canonicalize().is_ok_and(|home| real().is_some_and(|real| real.starts_with(home)));
-    if layer == Layer::Workspace && is_home() { Layer::User } else { layer }
 }
 
 /// Of two extensions with one name the first counts: a project cannot replace one of the user's. Beside one another, one

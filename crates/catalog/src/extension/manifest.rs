@@ -2,6 +2,7 @@
 
 use ollm_protocol::Source;
 use semver::{Version, VersionReq};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
@@ -177,7 +178,7 @@ pub struct Manifest {
 }
 
 /// Another extension that is needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
     /// Its name.
     pub name: String,
@@ -293,7 +294,7 @@ fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> 
 
 /// The servers, each checked as it will be read when it is wanted.
 fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>) -> Map<String, Value> {
-    let folder = check.folder;
+    let (folder, walked) = (check.folder, check.walked);
     let mut servers = Map::new();
     check.map(at, "`mcpServers`", r#"{"time": {"command": "uvx", "args": ["mcp-server-time"]}}"#, |check, name, at| {
         if !is_plain(name) {
@@ -302,7 +303,8 @@ fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>) -> Map<String, Value> {
         servers.insert(name.to_owned(), at.node.to_json());
     });
     if matches!(at.node, Node::Map(_)) {
-        let context = Context { file: folder, source: Source::Extension, extension: None, folder: Some(folder) };
+        let context =
+            Context { file: folder, source: Source::Extension, extension: None, folder: Some((folder, walked)) };
         mcp::read(at, &context, check.findings);
     }
     servers

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{Code, Hook, Layer, Remedy, Rules};
+use ollm_protocol::{Code, Layer, Remedy, Rules, Source};
 use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
@@ -13,8 +13,9 @@ use super::find::{Candidate, MANIFEST};
 use super::foreign::foreign_manifest;
 use super::manifest::{self, Manifest};
 use super::{Extension, State, permission, setting};
-use crate::file::{self, Document, Finding, Syntax, whole_file};
+use crate::file::{self, Document, Syntax, whole_file};
 use crate::format::{Context, HookCollector, Ids, events};
+use crate::load::Looked;
 use crate::node::{Cursor, Node};
 use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
@@ -50,8 +51,10 @@ pub(super) fn read(
     if let Some(why) = &candidate.trouble {
         return Some(failed(candidate, whole_file(Code::UnsafePath, Severity::Error, &candidate.root, why.clone())));
     }
-    let meta = path.symlink_metadata().ok();
-    if meta.as_ref().is_some_and(Metadata::is_symlink)
+    let meta = path.symlink_metadata();
+    let mut looked = Looked::default();
+    looked.saw(&path, meta.as_ref());
+    if meta.as_ref().is_ok_and(Metadata::is_symlink)
         && let Some(why) = astray(&candidate.root)
     {
         return Some(failed(candidate, why));
@@ -65,34 +68,32 @@ pub(super) fn read(
         ..known.clone()
     };
     // Before it is read: what changes while we read is noticed the next time.
-    let quiet = meta.filter(|meta| !meta.is_symlink()).and_then(|meta| quiet(&meta, now));
+    let quiet = meta.ok().filter(|meta| !meta.is_symlink()).and_then(|meta| quiet(&meta, now));
     if let Some(known) = known.filter(|known| quiet.is_some() && known.quiet == quiet) {
         return Some(as_it_was(known));
     }
-    let bytes = match file::bytes(&path, LARGEST_FILE) {
-        Ok(bytes) => bytes?,
-        Err(problem) => return Some(failed(candidate, *problem)),
+    let (bytes, state) = match file::stamped(&path, LARGEST_FILE) {
+        Ok(read) => read?,
+        Err(problem) => return Some(Extension { stamps: looked.stamps(), ..failed(candidate, *problem) }),
     };
+    looked.read(&path, Some(state));
     let fingerprint = Some(fingerprint(&bytes));
     if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
         return Some(Extension { quiet, ..as_it_was(known) });
     }
-    let broken = |problem| Some(Extension { quiet, ..failed(candidate, problem) });
     // What is shown before an approval must be what is approved.
     let digest = Some(digest_bytes(&bytes));
     if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
-        let remedy = Some(Remedy::NewExtension);
-        return broken(Problem {
-            remedy,
-            ..file::problem_at(Code::InvalidSyntax, &path, "", 1, "it is empty".to_owned())
-        });
+        let problem = file::problem_at(Code::InvalidSyntax, &path, "", 1, "it is empty".to_owned());
+        let problem = Problem { remedy: Some(Remedy::NewExtension), ..problem };
+        return Some(Extension { quiet, stamps: looked.stamps(), ..failed(candidate, problem) });
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
-        Err(problem) => return broken(*problem),
+        Err(problem) => return Some(Extension { quiet, stamps: looked.stamps(), ..failed(candidate, *problem) }),
     };
-    let extension = understand(candidate, &document, &node, rules);
-    Some(Extension { digest, fingerprint, quiet, ..extension })
+    let extension = understand(candidate, &document, &node, rules, &mut looked);
+    Some(Extension { digest, fingerprint, quiet, stamps: looked.stamps(), ..extension })
 }
 
 /// A package of another agent, as it would be read once it is installed.
@@ -107,7 +108,10 @@ fn read_foreign(candidate: &Candidate, rules: &Rules) -> Option<Extension> {
         Ok(opened) => opened,
         Err(problem) => return Some(failed(candidate, *problem)),
     };
-    let mut extension = Extension { form: Some(foreign.form), ..understand(candidate, &document, &node, rules) };
+    let mut extension = Extension {
+        form: Some(foreign.form),
+        ..understand(candidate, &document, &node, rules, &mut Looked::default())
+    };
     extension.problems.extend(foreign.left.iter().map(|left| {
         let message = format!("a part of this {} is not loaded: {left}", foreign.form);
         whole_file(Code::Ignored, Severity::Warning, &candidate.root, message)
@@ -121,7 +125,8 @@ pub(super) fn read_copy(copy: &Path, candidate: &Candidate, rules: &Rules) -> Op
     // Its hooks are those of the folder: that is what their approvals name.
     let path = candidate.root.join(MANIFEST);
     let (document, node) = file::open(&path, Syntax::Json, bytes).ok()?;
-    Some(understand(candidate, &document, &node, rules)).filter(|extension| !extension.is_broken())
+    let extension = understand(candidate, &document, &node, rules, &mut Looked::default());
+    Some(extension).filter(|extension| !extension.is_broken())
 }
 
 /// What the file system says of a file that has been left alone for a while; a change right after another one may leave no
@@ -149,55 +154,53 @@ fn astray(root: &Path) -> Option<Problem> {
     })
 }
 
-fn understand(candidate: &Candidate, document: &Document<'_>, node: &Node, rules: &Rules) -> Extension {
+fn understand(
+    candidate: &Candidate,
+    document: &Document<'_>,
+    node: &Node,
+    rules: &Rules,
+    looked: &mut Looked,
+) -> Extension {
+    let (source, walked) = (candidate.source(looked), Walked::default());
     let root = Cursor::root(node);
     let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
     let mut findings = Vec::new();
-    let manifest = manifest::read(&mut Check { folder: &candidate.root, findings: &mut findings }, &root);
+    let folder = candidate.root.as_path();
+    let manifest = manifest::read(&mut Check { folder, walked: &walked, findings: &mut findings }, &root);
     let mut hooks = Vec::new();
     if manifest.is_some()
         && let Some(events) = root.get("hooks").filter(|hooks| matches!(hooks.node, Node::Map(_)))
     {
-        hooks = take_hooks(candidate, document, &name, &events, rules, &mut findings);
+        let context = Context {
+            path: document.path,
+            folder,
+            label: &name,
+            source,
+            layer: candidate.layer,
+            group: None,
+            agent: None,
+            extension: Some(&name),
+            project: candidate.enclosing.as_deref(),
+            encloses: candidate.enclosing.is_some(),
+            rules,
+            walked: &walked,
+        };
+        let mut ids = Ids::default();
+        let mut intake = HookCollector::new(&context, &mut ids);
+        events::take_events(&events, &mut intake);
+        let (taken, found) = intake.located(document);
+        hooks = taken;
+        findings.extend(found);
     }
     if let Some(manifest) = &manifest {
-        permission::check(&mut Check { folder: &candidate.root, findings: &mut findings }, &root, manifest, &hooks);
+        permission::check(&mut Check { folder, walked: &walked, findings: &mut findings }, &root, manifest, &hooks);
     }
+    looked.extend(walked.stamps());
     setting::hide_whole(&root, &mut findings);
     let problems = document.problems(findings);
     let state = error_of(&problems).map_or(State::On, State::Failed);
     let manifest = manifest.unwrap_or_default();
-    Extension { name, manifest, hooks, ..unread(candidate, state, problems) }
-}
-
-fn take_hooks(
-    candidate: &Candidate,
-    document: &Document<'_>,
-    name: &str,
-    events: &Cursor<'_>,
-    rules: &Rules,
-    findings: &mut Vec<Finding>,
-) -> Vec<Hook> {
-    let context = Context {
-        path: document.path,
-        folder: &candidate.root,
-        label: name,
-        source: candidate.source(),
-        layer: candidate.layer,
-        group: None,
-        agent: None,
-        extension: Some(name),
-        project: candidate.enclosing.as_deref(),
-        encloses: candidate.enclosing.is_some(),
-        rules,
-        walked: Walked::default(),
-    };
-    let mut ids = Ids::default();
-    let mut intake = HookCollector::new(&context, &mut ids);
-    events::take_events(events, &mut intake);
-    let (hooks, found) = intake.located(document);
-    findings.extend(found);
-    hooks
+    Extension { name, manifest, hooks, ..unread(candidate, source, state, problems) }
 }
 
 /// What keeps an extension from being loaded, in one line.
@@ -211,17 +214,18 @@ fn error_of(problems: &[Problem]) -> Option<String> {
 }
 
 fn failed(candidate: &Candidate, problem: Problem) -> Extension {
-    unread(candidate, State::Failed(problem.to_string()), vec![problem])
+    let source = candidate.source(&mut Looked::default());
+    unread(candidate, source, State::Failed(problem.to_string()), vec![problem])
 }
 
 /// An extension of which nothing is known but what became of it.
-pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>) -> Extension {
+pub(super) fn unread(candidate: &Candidate, source: Source, state: State, problems: Vec<Problem>) -> Extension {
     Extension {
         name: folder_name(&candidate.root),
         root: candidate.root.clone(),
         layer: candidate.layer,
         enclosing: candidate.enclosing.clone(),
-        source: candidate.source(),
+        source,
         manifest: Manifest::default(),
         hooks: Vec::new(),
         values: Vec::new(),
@@ -230,6 +234,7 @@ pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>
         digest: None,
         fingerprint: None,
         quiet: None,
+        stamps: None,
         held: None,
         fault: None,
         misfit: None,

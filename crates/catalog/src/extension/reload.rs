@@ -1,6 +1,5 @@
 //! Reading everything anew, for processes that live on.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 
@@ -34,7 +33,7 @@ impl Changes {
 /// and whose folder can no longer be understood stays what it was. Whether its hooks still run is up to their approval,
 /// which covers the folder as it is.
 pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extensions, Changes, Vec<Problem>) {
-    let (mut fresh, problems) = load(surroundings, &|_| Cow::Borrowed(previous));
+    let (mut fresh, problems) = load(surroundings, previous);
     let mut changes = Changes::default();
     let known: HashMap<&OsStr, &Extension> = previous.iter().map(|old| (old.root.as_os_str(), old)).collect();
     for new in &mut fresh.all {

@@ -1,5 +1,7 @@
 //! Which extensions are meant to be on, and what their settings are.
 
+use std::path::Path;
+
 use ollm_protocol::{Code, Commands, Held, Layer, Variable, did_you_mean};
 use ollm_store::{Place, Secrets, Switch};
 use serde_json::Value;
@@ -130,9 +132,10 @@ fn value(
 /// project could otherwise have any of them shown.
 pub(super) fn is_vouched(extension: &Extension, surroundings: &Surroundings<'_>) -> bool {
     let Some(copy_of) = surroundings.vouched else { return true };
-    let approved = || file::bytes(&copy_of(&extension.root)?.join(MANIFEST), LARGEST_FILE).ok().flatten();
-    extension.held.is_some()
-        || extension.fingerprint.is_some() && approved().map(|bytes| fingerprint(&bytes)) == extension.fingerprint
+    let of_file = |path: &Path| Some(fingerprint(&file::bytes(path, LARGEST_FILE).ok()??));
+    let approved = || of_file(&copy_of(&extension.root)?.join(MANIFEST));
+    let own = || extension.fingerprint.or_else(|| of_file(&extension.file()));
+    extension.held.is_some() || approved().is_some_and(|approved| own() == Some(approved))
 }
 
 /// A variable that is looked at only once a hook or a server may run, which needs it.

@@ -8,6 +8,7 @@ use super::read::LARGEST_FILE;
 use crate::file::{self, Syntax};
 use crate::mcp::{self, Context, ServerSpec};
 use crate::node::Cursor;
+use crate::path::Walked;
 use crate::problem::Problem;
 
 impl Extension {
@@ -23,8 +24,9 @@ impl Extension {
         let root = Cursor::root(&node);
         let Some(declared) = root.get("mcpServers") else { return Default::default() };
         // People know the extension by its own folder.
-        let own = self.file();
-        let context = Context { file: &own, source: self.source(), extension: Some(&self.name), folder: Some(folder) };
+        let (own, walked) = (self.file(), Walked::default());
+        let context =
+            Context { file: &own, source: self.source(), extension: Some(&self.name), folder: Some((folder, &walked)) };
         let mut findings = Vec::new();
         let (mut servers, spots) = mcp::read(&declared, &context, &mut findings);
         for (server, spot) in servers.iter_mut().zip(&spots) {

@@ -2,6 +2,7 @@
 
 use ollm_protocol::Remedy;
 use regex_lite::Regex;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::name::upper_snake;
@@ -21,7 +22,7 @@ const TAKEN: &[&str] = &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_EN
 const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
 
 /// One setting, as declared.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SettingSpec {
     /// Its name.
     pub name: String,
@@ -44,7 +45,7 @@ pub struct SettingSpec {
 }
 
 /// What the values of a setting are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub enum SettingKind {
     #[default]

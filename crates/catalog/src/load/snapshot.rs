@@ -21,12 +21,13 @@ use rustix::io::{Errno, pread};
 use serde::{Deserialize, Serialize};
 
 use super::stamp::{Looked, Stamp, hold, is_absent};
-use super::{Moment, Snapshots, in_place};
+use super::{Moment, ReadFiles, Snapshots, in_place, settings_off};
 use crate::config::{Config, HookSettings};
+use crate::extension::{KeptExtension, ReadExtensions, Terms};
 use crate::place::Places;
 
 /// Another version may understand the same files differently.
-const FIRST_LINE: &str = concat!("ollm snapshot 1, ", env!("CARGO_PKG_VERSION"), "\n");
+const FIRST_LINE: &str = concat!("ollm snapshot 2, ", env!("CARGO_PKG_VERSION"), "\n");
 /// The length of the second line: two numbers of sixteen digits, each with what follows it.
 const SECOND_LINE: usize = 2 * 17;
 /// A larger one is not kept.
@@ -46,8 +47,7 @@ struct Head {
     /// What the files say as configuration.
     config: Config,
     basis: Basis,
-    /// What files of projects may still cost.
-    bytes_left: u64,
+    extensions: Vec<KeptExtension>,
     sections: Vec<Section>,
 }
 
@@ -71,6 +71,8 @@ pub(super) struct Basis {
     read: Vec<String>,
     moved: Vec<Option<String>>,
     in_place: Vec<PathBuf>,
+    /// The folders in which extensions are looked for; none where no extension is loaded.
+    extensions: Option<Vec<(PathBuf, Layer)>>,
 }
 
 /// The hooks for one event with one matcher.
@@ -87,6 +89,8 @@ struct Section {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     place: usize,
+    /// The place of its extension among all.
+    extension: Option<usize>,
     spec: HookSpec,
     off: Option<String>,
 }
@@ -107,7 +111,7 @@ impl Whose {
 impl Basis {
     pub(super) fn new(
         settings: &HookSettings,
-        settings_off: bool,
+        config: &Config,
         places: &Places,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Basis {
@@ -116,10 +120,11 @@ impl Basis {
             timeout: settings.timeout,
             workspace_timeout: settings.workspace_timeout,
             default_box: settings.default_box,
-            settings_off,
+            settings_off: settings_off(env),
             read: settings.read.clone(),
             moved: in_place::agents(settings).map(|agent| agent.home.variable.and_then(env)).collect(),
             in_place: in_place::files_in_place(settings, places, env),
+            extensions: config.extension_folders(places),
         }
     }
 }
@@ -168,13 +173,13 @@ impl Snapshot {
         &self.head.config
     }
 
-    /// What files of projects may still cost.
-    pub(super) fn bytes_left(&self) -> u64 {
-        self.head.bytes_left
-    }
-
-    /// The hooks that may fit, where they are built with the same as then.
-    pub(super) fn hooks(&self, moment: &Moment, basis: &Basis) -> Option<Vec<Hook>> {
+    /// The hooks that may fit, and the extensions with theirs, where they are built with the same as then.
+    pub(super) fn declared(
+        self,
+        moment: &Moment,
+        basis: &Basis,
+        now: SystemTime,
+    ) -> Option<(Vec<Hook>, ReadExtensions)> {
         if self.head.basis != *basis {
             return None;
         }
@@ -189,42 +194,50 @@ impl Snapshot {
         found.sort_by_key(|kept| kept.place);
         let whitelist = basis.whitelist.clone();
         let user = Rules { whitelist, timeout: basis.timeout, default_box: basis.default_box };
-        let workspace = Rules { timeout: basis.workspace_timeout.or(basis.timeout), ..user.clone() };
-        let hook = |Kept { spec, off, .. }: Kept| {
-            let rules = if spec.layer == Layer::User { &user } else { &workspace };
-            Hook::new(spec, rules).ok().map(|hook| Hook { off, ..hook })
-        };
-        found.into_iter().map(hook).collect()
+        let terms = Terms::new(user, basis.workspace_timeout);
+        let (mut hooks, mut of_extensions) = (Vec::new(), Vec::new());
+        for Kept { extension, spec, off, .. } in found {
+            let rules = terms.rules(spec.layer);
+            let hook = Hook { off, ..Hook::new(spec, rules).ok()? };
+            match extension {
+                Some(extension) => of_extensions.push((extension, hook)),
+                None => hooks.push(hook),
+            }
+        }
+        Some((hooks, ReadExtensions::recalled(self.head.extensions, of_extensions, terms, now)?))
     }
 }
 
 /// What is to be kept.
 pub(super) struct Findings<'a> {
-    pub(super) looked: Looked,
-    pub(super) config: &'a Config,
-    pub(super) basis: Basis,
-    pub(super) bytes_left: u64,
+    pub(super) files: ReadFiles,
     pub(super) hooks: &'a [Hook],
+    pub(super) extensions: &'a ReadExtensions,
+    /// What was looked at for the extensions.
+    pub(super) looked: Looked,
 }
 
 /// Keeps what was found, if that can be relied on the next time. Whoever comes next reads the files again where it cannot.
 pub(super) fn keep(Snapshots { folder, now }: Snapshots<'_>, places: &Places, findings: Findings<'_>) {
-    let Findings { looked, config, basis, bytes_left, hooks } = findings;
+    let Findings { files: ReadFiles { mut looked, config, basis }, hooks, extensions, looked: others } = findings;
+    looked.extend(others.stamps());
     let Some(stamps) = looked.settled(now).filter(|stamps| !is_governed(places) && hold(stamps)) else { return };
     // What lies behind a link is not ours to fill or to tidy.
     if folder.is_symlink() {
         return;
     }
     let mut sections: BTreeMap<(EventKind, String), Vec<Kept>> = BTreeMap::new();
-    for (place, hook) in hooks.iter().enumerate() {
+    let of_extensions = extensions.kept_hooks().map(|(extension, hook)| (Some(extension), hook));
+    let all = hooks.iter().map(|hook| (None, hook)).chain(of_extensions);
+    for (place, (extension, hook)) in all.enumerate() {
         for event in &hook.events {
-            let kept = Kept { place, spec: hook.spec.clone(), off: hook.off.clone() };
+            let kept = Kept { place, extension, spec: hook.spec.clone(), off: hook.off.clone() };
             sections.entry((*event, hook.matcher.text())).or_default().push(kept);
         }
     }
     let whose = Whose::of(places);
     let file = whose.file(folder);
-    let head = Head { length: 0, whose, stamps, config: config.clone(), basis, bytes_left, sections: Vec::new() };
+    let head = Head { length: 0, whose, stamps, config, basis, extensions: extensions.kept(), sections: Vec::new() };
     let Some(bytes) = written(head, sections) else { return };
     if write_unsynced(&file, &bytes).is_ok() {
         drop_oldest(folder);

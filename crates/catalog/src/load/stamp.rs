@@ -80,6 +80,15 @@ impl Looked {
         self.add(path, fs::metadata(path).map(|meta| Stamp::of_place(&meta)));
     }
 
+    /// Notes what was seen of a path, without following a link; where there is one, nothing can be said.
+    pub(crate) fn saw(&mut self, path: &Path, seen: Result<&Metadata, &io::Error>) {
+        match seen {
+            Ok(meta) if !meta.is_symlink() => self.stamps.push((path.to_owned(), Stamp::of_state(meta))),
+            Err(error) if is_absent(error) => self.stamps.push((path.to_owned(), Stamp::Absent)),
+            _ => self.unclear = true,
+        }
+    }
+
     /// Notes the state of what was opened and read under a path: it may be another thing than what was there before or is
     /// there after.
     pub(crate) fn read(&mut self, path: &Path, state: Option<Stamp>) {
@@ -106,11 +115,17 @@ impl Looked {
         }
     }
 
-    /// The stamps, if they say it all: something was read, and nothing of it changed just now.
+    /// The stamps, if they say it all.
+    pub(crate) fn stamps(self) -> Option<Vec<(PathBuf, Stamp)>> {
+        (!self.unclear).then_some(self.stamps)
+    }
+
+    /// The same, if something was read, and nothing of it changed just now.
     pub(crate) fn settled(self, now: SystemTime) -> Option<Vec<(PathBuf, Stamp)>> {
-        let is_read = self.stamps.iter().any(|(_, stamp)| matches!(stamp, Stamp::State { .. }));
-        let is_quiet = || self.stamps.iter().all(|(_, stamp)| stamp.is_quiet(now));
-        (!self.unclear && is_read && is_quiet()).then_some(self.stamps)
+        let is_read =
+            |stamps: &[(PathBuf, Stamp)]| stamps.iter().any(|(_, stamp)| matches!(stamp, Stamp::State { .. }));
+        let is_quiet = |stamps: &[(PathBuf, Stamp)]| stamps.iter().all(|(_, stamp)| stamp.is_quiet(now));
+        self.stamps().filter(|stamps| is_read(stamps) && is_quiet(stamps))
     }
 }
 

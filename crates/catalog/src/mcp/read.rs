@@ -11,6 +11,7 @@ use super::key::{SERVER_KEYS, ServerDraft, ServerKey, is_secret};
 use super::{Address, Pairs, ServerSpec, Transport, resolve};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
+use crate::path::Walked;
 use crate::problem::Severity;
 
 mod row;
@@ -27,7 +28,7 @@ pub(crate) struct Context<'a> {
     pub(crate) source: Source,
     pub(crate) extension: Option<&'a str>,
     /// Where the files are that came with the declaration, if relative paths mean those.
-    pub(crate) folder: Option<&'a Path>,
+    pub(crate) folder: Option<(&'a Path, &'a Walked)>,
 }
 
 /// The servers of a map from names to declarations, each with its spot.
@@ -256,8 +257,8 @@ impl Reader<'_> {
 
     /// Files that came with the declaration, by absolute paths.
     fn resolve(&mut self, server: &Cursor<'_>, line: resolve::Line) -> Option<resolve::Line> {
-        let Some(folder) = self.context.folder else { return Some(line) };
-        let resolved = resolve::resolve(folder, line);
+        let Some((folder, walked)) = self.context.folder else { return Some(line) };
+        let resolved = resolve::resolve(folder, walked, line);
         let wrong = |resolve::Wrong { key, index, why, help }| {
             let named = server.get(key).unwrap_or(*server);
             let item = index.and_then(|index| named.items().nth(index)).unwrap_or(named);

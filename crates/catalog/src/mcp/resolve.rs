@@ -21,11 +21,11 @@ pub(super) struct Wrong {
 }
 
 /// The same command line, whose relative files are in `folder`; otherwise what is wrong.
-pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line, Wrong> {
+pub(super) fn resolve(folder: &Path, walked: &Walked, (command, args, cwd): Line) -> Result<Line, Wrong> {
     // What a variable helps to name is known only when the server starts.
     let filled_in = |text: &str| text.contains("${");
     let plain = args.iter().map(|arg| if filled_in(arg) { "-".to_owned() } else { arg.clone() }).collect();
-    let (walked, whitelist) = (Walked::default(), Rules::default().whitelist);
+    let whitelist = Rules::default().whitelist;
     let refused = |refused| match refused {
         Refused::Command(outside) => leads_out("command", None, outside),
         Refused::Argument(index, outside) => leads_out("args", Some(index), outside),
@@ -34,12 +34,12 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
             Wrong { key: "command", index: None, why, help }
         }
     };
-    let (found, _) = path::command(folder, &command, plain, &whitelist, &walked).map_err(refused)?;
+    let (found, _) = path::command(folder, &command, plain, &whitelist, walked).map_err(refused)?;
     let kept = args.into_iter().zip(found.args);
     let args = kept.map(|(arg, resolved)| if filled_in(&arg) { arg } else { resolved }).collect();
     let cwd = match cwd {
         Some(cwd) if cwd.is_relative() && !cwd.to_str().is_some_and(filled_in) => {
-            let inside = path::inside(folder, &cwd.to_string_lossy(), &walked);
+            let inside = path::inside(folder, &cwd.to_string_lossy(), walked);
             Some(inside.map_err(|outside| leads_out("cwd", None, outside))?)
         }
         other => other,
@@ -83,7 +83,7 @@ mod tests {
             (line("npx", &["conf.json"], Some("/tmp")), line("npx", &["conf.json"], Some("/tmp"))),
             (line("node", &["${X}/../../a.js"], Some("${X}")), line("node", &["${X}/../../a.js"], Some("${X}"))),
         ] {
-            assert_eq!(resolve(&root, written), Ok(wanted));
+            assert_eq!(resolve(&root, &Walked::default(), written), Ok(wanted));
         }
         for (written, key) in [
             (line("../run", &[], None), "command"),
@@ -91,7 +91,7 @@ mod tests {
             (line("node", &[], Some("..")), "cwd"),
             (line("servers/run now", &[], None), "command"),
         ] {
-            assert_eq!(resolve(&root, written).map_err(|wrong| wrong.key), Err(key));
+            assert_eq!(resolve(&root, &Walked::default(), written).map_err(|wrong| wrong.key), Err(key));
         }
     }
 }

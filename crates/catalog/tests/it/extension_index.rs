@@ -5,8 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Extension, Extensions, Index, Moment, State};
-use ollm_protocol::{EventKind, Subject};
+use ollm_catalog::{Extension, Extensions, Index, State};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -185,90 +184,4 @@ proptest! {
         let found = world.named(&wanted, &index(&world));
         prop_assert_eq!(told(&found, &wanted), told(&world.extensions().0, &wanted));
     }
-}
-
-/// One of the things that extensions bring, and hooks for some events.
-fn bundle() -> impl Strategy<Value = Value> {
-    let hooks = btree_set((prop::sample::select(EVENTS), prop::sample::select(MATCHERS)), 0..4);
-    let more = prop_oneof![
-        6 => Just(json!({})),
-        1 => Just(json!({"settings": [{"name": "level", "description": "x", "required": true}]})),
-        1 => Just(json!({"mcpServers": {"srv": {"command": "npx"}}})),
-        1 => (0..12_usize).prop_map(|other| json!({"dependencies": {format!("e{other}"): "*"}})),
-        1 => Just(json!({"hooks": 1})),
-    ];
-    (hooks, more).prop_map(|(hooks, more)| {
-        let mut events = Map::new();
-        for (event, matcher) in hooks {
-            let list = events.entry(event).or_insert_with(|| json!([])).as_array_mut().unwrap();
-            list.push(json!({"name": format!("h{}", list.len()), "command": "npx", "matcher": matcher}));
-        }
-        let mut whole = json!({"hooks": events});
-        whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        whole
-    })
-}
-
-const EVENTS: &[&str] = &["before_tool", "after_tool", "session_start"];
-const MATCHERS: &[&str] = &["*", "shell", "read_file|shell", "re:sh.*", "mcp__*"];
-
-/// The hooks that fit, each with the extension it is of.
-fn fitting(extensions: &Extensions, moment: &Moment) -> Vec<String> {
-    let subject = || moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
-    let fits = |hook: &&ollm_protocol::Hook| hook.events.contains(&moment.kind) && hook.matcher.matches(subject());
-    extensions.hooks().filter(fits).map(|hook| hook.id().to_owned()).collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn at_one_moment_the_same_hooks_of_extensions_count_with_the_index_and_without(
-        bundles in vec(bundle(), 9..16),
-        twin in any::<bool>(),
-        off in prop::option::of(0..9_usize),
-        changed in (0..9_usize, bundle()),
-    ) {
-        let world = later();
-        for (number, bundle) in bundles.iter().enumerate() {
-            let name = if twin && number == 3 { "e2".to_owned() } else { format!("e{number}") };
-            world.manifest("home", &format!("e{number}"), manifest(&name, bundle));
-        }
-        if let Some(number) = off {
-            world.switch(&format!("e{number}"), false);
-        }
-        let file = file(&world);
-        let moments = [(EventKind::BeforeTool, Some("shell")), (EventKind::AfterTool, Some("glob")), (EventKind::SessionStart, None)];
-        for round in 0..2 {
-            for (kind, subject) in moments {
-                let moment = Moment { kind, subject: subject.map(str::to_owned) };
-                let (plain, told) = world.extensions();
-                // The first look fills the index, the second one uses it.
-                for _ in 0..2 {
-                    let (found, problems) = world.extensions_for(&moment, &file);
-                    prop_assert_eq!(fitting(&found, &moment), fitting(&plain, &moment));
-                    prop_assert_eq!(&problems, &told);
-                }
-            }
-            if round == 0 {
-                world.manifest("home", &format!("e{}", changed.0), manifest(&format!("e{}", changed.0), &changed.1));
-            }
-        }
-    }
-}
-
-#[test]
-fn extensions_without_a_hook_for_the_moment_are_not_read() {
-    let world = later();
-    let hooks = |event: &str| json!({"hooks": {event: [{"name": "h", "command": "npx"}]}});
-    for number in 0..12 {
-        let event = if number == 5 { "before_tool" } else { "session_start" };
-        world.manifest("home", &format!("e{number:02}"), manifest(&format!("e{number:02}"), &hooks(event)));
-    }
-    let moment = Moment { kind: EventKind::BeforeTool, subject: Some("shell".to_owned()) };
-    let look = || world.extensions_for(&moment, &file(&world)).0;
-    assert_eq!(unread(&look()), Vec::<&str>::new());
-    let second = look();
-    assert_eq!(unread(&second).len(), 11);
-    assert_eq!(second.hooks().count(), 1);
 }

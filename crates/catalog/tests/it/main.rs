@@ -21,6 +21,7 @@ mod extension_docs;
 mod extension_faults;
 mod extension_index;
 mod extension_laws;
+mod extension_places;
 mod extension_schema;
 mod extensions;
 mod files;

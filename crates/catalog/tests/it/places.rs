@@ -1,6 +1,7 @@
 //! Which folders count, and that nothing counts twice.
 
 use std::fs;
+use std::path::Path;
 
 use ollm_catalog::{Places, find_projects};
 use ollm_protocol::Source;
@@ -79,4 +80,23 @@ fn nothing_at_all_is_no_problem() {
     world.places.project = None;
     world.places.user_home = None;
     assert_eq!(world.hooks().len(), 0);
+}
+
+#[test]
+fn the_folder_of_an_event_adds_the_projects_around_it_that_we_are_not_in_yet() {
+    let world = World::new();
+    for marker in ["outer/.ollm", "outer/inner/.ollm", "outer/other/.git", "outer/other/deep", "far/.ollm"] {
+        fs::create_dir_all(world.path(marker)).unwrap();
+    }
+    let here = Places { home: world.path("home/.ollm"), ..Places::default() }.standing_in(&world.path("outer/inner"));
+    let with = |folder: &str| {
+        let places = here.also_in(&world.path(folder));
+        let ours = places.projects().filter(|project| project.starts_with(world.base()));
+        ours.map(Path::to_owned).collect::<Vec<_>>()
+    };
+    let projects = |names: &[&str]| names.iter().map(|name| world.path(name)).collect::<Vec<_>>();
+    assert_eq!(with("outer/inner/src"), projects(&["outer", "outer/inner"]));
+    assert_eq!(with("outer"), projects(&["outer", "outer/inner"]));
+    assert_eq!(with("outer/other/deep"), projects(&["outer", "outer/other", "outer/inner"]));
+    assert_eq!(with("far"), projects(&["outer", "far", "outer/inner"]));
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Catalog, Moment, PolicyFile, Problem, Snapshots, load, load_for};
+use ollm_catalog::{
+    Catalog, Extension, Extensions, Moment, Overrides, PolicyFile, Problem, Severity, Snapshots, load, load_for,
+};
 use ollm_protocol::{EventKind, Hook, Subject};
 use ollm_store::current_uid;
 use proptest::prelude::*;
@@ -48,6 +50,19 @@ fn fitting(hooks: &[Hook], moment: &Moment) -> Vec<String> {
     let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
     let fits = |hook: &&Hook| hook.events.contains(&moment.kind) && hook.matcher.matches(subject);
     hooks.iter().filter(fits).map(|hook| format!("{hook:?}")).collect()
+}
+
+/// What is known of the extensions at a moment, each with everything about its hooks that fit.
+fn bundled(extensions: &Extensions, moment: &Moment) -> Vec<String> {
+    let of = |one: &Extension| {
+        let Extension { name, root, layer, enclosing, state, values, .. } = one;
+        let source = one.source();
+        format!(
+            "{name} {root:?} {layer:?} {enclosing:?} {source:?} {state:?} {values:?} {:?}",
+            fitting(&one.hooks, moment)
+        )
+    };
+    extensions.iter().map(of).collect()
 }
 
 fn ids(catalog: &Catalog) -> Vec<&str> {
@@ -104,8 +119,10 @@ enum Change {
     Remove(&'static str),
     Rename(&'static str, &'static str),
     Mode(&'static str, u32),
-    Script(bool),
+    Script(&'static str, bool),
     Timeout(u32),
+    Switch(&'static str, bool),
+    Lead(&'static str),
     Event(Moment),
 }
 
@@ -117,6 +134,23 @@ const FILES: &[&str] = &[
     "project/.config/agent/settings.json",
     "home/.ollm/hooks/w.yaml",
     "project/.ollm/hooks/v.yml",
+    MANIFESTS[0],
+    MANIFESTS[1],
+    MANIFESTS[2],
+];
+
+const MANIFESTS: &[&str] = &[
+    "home/.ollm/extensions/a/manifest.json",
+    "home/.ollm/extensions/b/manifest.json",
+    "project/.ollm/extensions/c/manifest.json",
+];
+
+/// What decides about a hook or an extension by being there.
+const SCRIPTS: &[&str] = &[
+    "home/.ollm/hooks/7",
+    "home/.ollm/extensions/a/7",
+    "home/.ollm/extensions/a/.ollm-install.json",
+    "project/.ollm/extensions/c/7",
 ];
 
 /// What can be given other rights.
@@ -127,6 +161,10 @@ const PLACES: &[&str] = &[
     "home/.ollm/hooks/trusted",
     "project/.ollm",
     "home/.ollm/config.yaml",
+    "home/.ollm/extensions",
+    "home/.ollm/extensions/a",
+    MANIFESTS[0],
+    MANIFESTS[2],
 ];
 
 const MODES: &[u32] = &[0o600, 0o644, 0o666, 0o000, 0o700, 0o755, 0o777];
@@ -141,15 +179,42 @@ fn hook_file() -> impl Strategy<Value = String> {
     })
 }
 
+/// A manifest that brings hooks and one of the other things that extensions bring; sometimes one with a fault.
+fn manifest() -> impl Strategy<Value = String> {
+    let more = prop_oneof![
+        4 => Just(json!({})),
+        2 => Just(json!({"settings": [{"name": "level", "description": "x", "envVar": "LEVEL", "default": "low"}]})),
+        1 => Just(json!({"settings": [{"name": "level", "description": "x", "required": true}]})),
+        1 => Just(json!({"mcpServers": {"srv": {"command": "npx", "args": ["7"]}}})),
+        2 => prop::sample::select(vec!["a", "b", "c"]).prop_map(|other| json!({"dependencies": {other: "*"}})),
+        1 => Just(json!({"hooks": 1})),
+        1 => Just(json!({"unknown": 1})),
+    ];
+    let name = prop::sample::select(vec!["a", "b", "c"]);
+    (name, prop::collection::vec(entry(), 0..4), more).prop_map(|(name, entries, more)| {
+        let mut events = BTreeMap::<&str, Vec<Value>>::new();
+        for (event, entry) in entries {
+            events.entry(event).or_default().push(entry);
+        }
+        let mut whole = json!({"name": name, "version": "1.0.0", "description": "d", "hooks": events});
+        whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        whole.to_string()
+    })
+}
+
 fn change() -> impl Strategy<Value = Change> {
     let file = || prop::sample::select(FILES);
     prop_oneof![
+        3 => (prop::sample::select(MANIFESTS), manifest()).prop_map(|(file, text)| Change::Write(file, text)),
+        1 => (prop::sample::select(MANIFESTS), manifest()).prop_map(|(file, text)| Change::Replace(file, text)),
+        1 => (prop::sample::select(vec!["a", "b"]), any::<bool>()).prop_map(|(name, on)| Change::Switch(name, on)),
+        1 => prop::sample::select(vec!["a", "b"]).prop_map(Change::Lead),
         3 => (file(), hook_file()).prop_map(|(file, text)| Change::Write(file, text)),
         2 => (file(), hook_file()).prop_map(|(file, text)| Change::Replace(file, text)),
         1 => file().prop_map(Change::Remove),
         1 => (file(), file()).prop_map(|(from, to)| Change::Rename(from, to)),
         2 => (prop::sample::select(PLACES), prop::sample::select(MODES)).prop_map(|(place, mode)| Change::Mode(place, mode)),
-        1 => any::<bool>().prop_map(Change::Script),
+        2 => (prop::sample::select(SCRIPTS), any::<bool>()).prop_map(|(file, is_there)| Change::Script(file, is_there)),
         1 => (1..9_u32).prop_map(Change::Timeout),
         6 => moment().prop_map(Change::Event),
     ]
@@ -173,8 +238,17 @@ fn happen(world: &World, change: Change) {
             drop(fs::set_permissions(path, Permissions::from_mode(mode)));
         }
         // What a command names is a file of the hook or a word, depending on whether it is there.
-        Change::Script(true) => drop(world.write("home/.ollm/hooks/7", "exit 0")),
-        Change::Script(false) => drop(fs::remove_file(path("home/.ollm/hooks/7"))),
+        Change::Script(file, true) => drop(world.write(file, "{}")),
+        Change::Script(file, false) => drop(fs::remove_file(path(file))),
+        Change::Switch(name, on) => world.switch(name, on),
+        // A link among the folders of extensions that leads to another of them, or to none.
+        Change::Lead(name) => {
+            let link = path("home/.ollm/extensions/link");
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&link);
+            symlink(path(&format!("elsewhere/{name}")), link).unwrap();
+            world.write("elsewhere/a/manifest.json", r#"{"name": "far", "version": "1.0.0", "description": "d"}"#);
+        }
         Change::Timeout(seconds) => {
             world.write("home/.ollm/config.yaml", format!("hooks: {{timeout: {seconds}s}}\n"));
         }
@@ -215,10 +289,19 @@ proptest! {
                 continue;
             };
             let (all, told) = everything(&world);
+            let (extensions, told_of_extensions) = world.extensions();
             for _ in 0..2 {
                 let (few, problems) = later(&world, &moment);
                 prop_assert_eq!(fitting(&few.hooks, &moment), fitting(&all.hooks, &moment));
                 prop_assert_eq!((&few.settings, &problems), (&all.settings, &told));
+                // Where a file cannot be relied on at all, nothing goes on.
+                let Some(found) = few.extensions else {
+                    prop_assert!(told.iter().any(|problem| problem.severity == Severity::Fatal), "{told:?}");
+                    continue;
+                };
+                let (settled, problems) = world.settled(found);
+                prop_assert_eq!(bundled(&settled, &moment), bundled(&extensions, &moment));
+                prop_assert_eq!(&problems, &told_of_extensions);
             }
         }
     }
@@ -263,6 +346,60 @@ fn a_hook_is_the_same_from_its_file_and_from_the_snapshot() {
         }
     }
     assert_eq!(kept(&world).len(), 1);
+}
+
+#[test]
+fn no_manifest_is_read_while_nothing_changed_but_those_with_something_to_tell() {
+    let mut world = World::new();
+    world.env.insert("LEVEL".to_owned(), "high".to_owned());
+    let hook = |event: &str| json!({event: [{"name": "h", "command": "sh", "args": ["run.sh"]}]});
+    let setting = json!([{"name": "level", "description": "d", "envVar": "LEVEL"}]);
+    let base = json!({"name": "a", "version": "1.0.0", "description": "d", "hooks": hook("before_tool"), "settings": setting,
+        "mcpServers": {"s": {"command": "npx"}}});
+    world.manifest("home", "a", base.to_string());
+    let of = |name: &str, more: Value| {
+        let mut whole = json!({"name": name, "version": "1.0.0", "description": "d", "hooks": hook("after_tool")});
+        whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        whole.to_string()
+    };
+    world.manifest("project", "b", of("b", json!({"dependencies": {"a": "^1"}})));
+    let odd = world.manifest("home", "c", of("c", json!({"unknown": 1})));
+    let (all, told) = world.extensions();
+    later(&world, &shell());
+    assert_eq!(kept(&world).len(), 1);
+    // Of a manifest that was read there is a digest; a snapshot has none.
+    let read = |world: &World| world.settled(later(world, &shell()).0.extensions.unwrap());
+    let (settled, problems) = read(&world);
+    assert_eq!((bundled(&settled, &shell()), problems), (bundled(&all, &shell()), told));
+    let names: Vec<(&str, bool)> = settled.iter().map(|one| (one.name.as_str(), one.digest.is_some())).collect();
+    assert_eq!(names, [("a", false), ("c", true), ("b", false)]);
+    let hooks: Vec<&str> = settled.hooks().map(Hook::id).collect();
+    assert_eq!(hooks, ["user:a:before_tool:h", "user:c:after_tool:h"]);
+    fs::write(odd, of("c", json!({}))).unwrap();
+    for _ in 0..2 {
+        let (settled, problems) = read(&world);
+        assert_eq!((bundled(&settled, &shell()), problems), (bundled(&world.extensions().0, &shell()), Vec::new()));
+    }
+}
+
+#[test]
+fn a_snapshot_knows_of_extensions_what_the_configuration_says_now() {
+    let mut world = World::new();
+    world.write("elsewhere/x/manifest.json", r#"{"name": "x", "version": "1.0.0", "description": "d"}"#);
+    let hook = json!({"before_tool": [{"name": "h", "command": "npx"}]});
+    let text = json!({"name": "a", "version": "1.0.0", "description": "d", "hooks": hook}).to_string();
+    world.manifest("home", "a", text);
+    later(&world, &shell());
+    let names = |world: &World| {
+        let (settled, _) = world.settled(later(world, &shell()).0.extensions.unwrap());
+        settled.iter().map(|one| one.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&world), ["a"]);
+    world.overrides.set("extensions.directories", &format!("[{}]", world.path("elsewhere").display())).unwrap();
+    assert_eq!([names(&world), names(&world)], [["x"], ["x"]]);
+    world.overrides = Overrides::default();
+    world.overrides.set("extensions.enabled", "false").unwrap();
+    assert_eq!([names(&world), names(&world)], [Vec::<String>::new(), Vec::new()]);
 }
 
 #[test]
@@ -349,8 +486,8 @@ fn a_snapshot_that_is_cut_or_changed_anywhere_is_ignored() {
     // Something that only a snapshot could say: if it were believed, it would show.
     let forged = String::from_utf8(whole.clone()).unwrap().replace("/bin/true", "/bin/evil").into_bytes();
     assert_ne!(forged, whole);
-    let cuts = (0..whole.len()).step_by(7).map(|length| whole[..length].to_vec());
-    let flips = (0..whole.len()).step_by(5).map(|place| {
+    let cuts = (0..whole.len()).map(|length| whole[..length].to_vec());
+    let flips = (0..whole.len()).map(|place| {
         let mut bytes = whole.clone();
         bytes[place] ^= 1;
         bytes
@@ -387,6 +524,14 @@ fn only_a_plain_file_of_ours_that_nobody_else_may_read_counts() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
     assert!(!counts());
     fs::remove_file(&path).unwrap();
+    // Only root can give a file away.
+    if current_uid() == 0 {
+        fs::copy(&aside, &path).unwrap();
+        assert!(counts());
+        chown(&path, Some(12345), None).unwrap();
+        assert!(!counts());
+        fs::remove_file(&path).unwrap();
+    }
     let text = fs::read_to_string(&aside).unwrap();
     let (first, rest) = text.split_once('\n').unwrap();
     fs::write(&aside, format!("{first}9\n{rest}")).unwrap();
@@ -433,6 +578,55 @@ fn a_thousand_events_at_once_while_files_change_never_see_a_file_that_is_gone() 
             thread::sleep(Duration::from_millis(2));
         }
     });
+}
+
+#[test]
+fn a_snapshot_that_is_swapped_or_rewritten_while_it_is_read_is_never_believed() {
+    let world = World::new();
+    let write = |name: &str| {
+        world.entry(&format!(r#"{{"name": "{name}", "command": "/bin/true"}}"#));
+        tick();
+        later(&world, &shell());
+        fs::read(kept(&world).remove(0)).unwrap()
+    };
+    let (old, new) = (write("old"), write("new"));
+    let path = kept(&world).remove(0);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                // In place, where a reader may meet the beginning of one and the end of the other, and by another file.
+                fs::write(&path, &old).unwrap();
+                fs::write(&path, &new).unwrap();
+                let aside = path.with_extension("aside");
+                fs::write(&aside, &old).unwrap();
+                fs::set_permissions(&aside, Permissions::from_mode(0o600)).unwrap();
+                fs::rename(&aside, &path).unwrap();
+            }
+        });
+        for _ in 0..400 {
+            // At this time nothing is kept.
+            let (catalog, _) = at(&world, &shell(), SystemTime::UNIX_EPOCH);
+            assert_eq!(ids(&catalog), ["user:a.json:before_tool:new"]);
+        }
+        over.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn a_file_that_is_made_to_look_as_before_is_read_again_whatever_the_clock_says() {
+    let world = World::new();
+    let file = world.entry(r#"{"name": "a", "command": "/bin/true"}"#);
+    let before = fs::metadata(&file).unwrap();
+    later(&world, &shell());
+    tick();
+    // The same length, and the time of a clock that was set back.
+    world.entry(r#"{"name": "b", "command": "/bin/true"}"#);
+    fs::File::options().write(true).open(&file).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().len(), before.len());
+    for now in [SystemTime::UNIX_EPOCH, SystemTime::now(), SystemTime::now() + Duration::from_hours(1)] {
+        assert_eq!(ids(&at(&world, &shell(), now).0), ["user:a.json:before_tool:b"]);
+    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Extensions, Index, Moment, Overrides, Places, Problem, Surroundings, configuration, extensions,
-    extensions_for, load, named_extensions, reload_extensions,
+    Catalog, Changes, Extensions, Index, Overrides, Places, Problem, ReadExtensions, Surroundings, configuration,
+    extensions, load, named_extensions, reload_extensions, settle_extensions,
 };
 use ollm_protocol::{Commands, Hook, Remedy};
 use ollm_store::{Secrets, Switch, Switches, keep_secret, set_switches};
@@ -77,9 +77,18 @@ impl World {
         self.look(|surroundings| named_extensions(names, index, surroundings).0)
     }
 
-    /// Those that count at one moment, where an index may be at hand.
-    pub(crate) fn extensions_for(&self, moment: &Moment, index: &Path) -> (Extensions, Vec<Problem>) {
-        self.look(|surroundings| extensions_for(moment, index, surroundings))
+    /// Which of those that were read are on.
+    pub(crate) fn settled(&self, read: ReadExtensions) -> (Extensions, Vec<Problem>) {
+        self.look(|surroundings| settle_extensions(read, surroundings))
+    }
+
+    /// The extensions as they are now, where the folder of each has been approved as that of this name in the home.
+    pub(crate) fn extensions_approved_as(&self, copy: &str) -> (Extensions, Vec<Problem>) {
+        let copy = self.base().join(copy);
+        let copy_of = |_: &Path| Some(copy.clone());
+        self.look(|surroundings| {
+            extensions(&Surroundings { approved: Some(&copy_of), vouched: Some(&copy_of), ..*surroundings })
+        })
     }
 
     fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
@@ -97,7 +106,6 @@ impl World {
             approved: None,
             vouched: None,
             commands: Commands::new(command),
-            budget: None,
         })
     }
 

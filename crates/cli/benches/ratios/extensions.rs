@@ -110,7 +110,6 @@ fn surrounded<T>(home: &Path, read: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         approved: None,
         vouched: None,
         commands: ollm_protocol::Commands::default(),
-        budget: None,
     })
 }
 

@@ -37,7 +37,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("planning", |_| planning::planning()),
     ("guards", |_| guards::guards()),
     ("features", |lab| measure::table(lab.features())),
-    ("trace", |lab| measure::table(lab.traces())),
+    ("trace", traces::traces),
     ("agent", agent::agent),
     ("box", |lab| measure::table(boxes::boxes(lab))),
     ("extensions", extensions::measure),

@@ -1,6 +1,10 @@
 //! A case and its floor, measured side by side.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 const ROUNDS: usize = 15;
 const SAMPLES: usize = 40;
@@ -56,4 +60,21 @@ pub(crate) fn timed(action: &mut dyn FnMut()) -> Duration {
 pub(crate) fn median(samples: &mut [Duration]) -> Duration {
     samples.sort();
     samples[samples.len() / 2]
+}
+
+/// What a Python script printed, one round per line. It is given the number of rounds, that of samples, and commands.
+pub(crate) fn scripted(home: &Path, script: &str, (rounds, samples): (usize, usize), commands: &[&str]) -> Vec<Value> {
+    let output = Command::new("python3")
+        .args(["-c", script, &rounds.to_string(), &samples.to_string()])
+        .args(commands)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .env("TERM", "xterm-256color")
+        .current_dir(home)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|round| serde_json::from_str(round).unwrap()).collect()
 }

@@ -4,24 +4,43 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lab::{Lab, cli};
-use crate::measure::Case;
+use crate::measure::{Case, row, scripted, table};
 
 /// More than anybody keeps.
 const MANY: usize = 1_000_000;
 
-impl Lab {
-    pub(crate) fn traces(&self) -> Vec<Case> {
-        let (one, many) = (home(&self.root, "one", 1), home(&self.root, "many", MANY));
-        vec![Case {
-            name: "trace last, a million records / one record",
-            target: 1.20,
-            floor: cli(&self.ollm, &["trace", "last"], &one, ""),
-            run: cli(&self.ollm, &["trace", "last"], &many, ""),
-        }]
-    }
+/// The most own CPU time, in seconds, that looking at the end may take.
+const MOST_CPU: f64 = 0.050;
+
+/// Prints the seconds of CPU that each run of a command takes, one round per line.
+const CPU: &str = "
+import json, os, subprocess, sys
+rounds, samples, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].split()
+def cpu():
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    assert status == 0, status
+    return used.ru_utime + used.ru_stime
+for _ in range(rounds):
+    print(json.dumps([cpu() for _ in range(samples)]), flush=True)
+";
+
+pub(crate) fn traces(lab: &Lab) {
+    let (one, many) = (home(&lab.root, "one", 1), home(&lab.root, "many", MANY));
+    table(vec![Case {
+        name: "trace last, a million records / one record",
+        target: 1.20,
+        floor: cli(&lab.ollm, &["trace", "last"], &one, ""),
+        run: cli(&lab.ollm, &["trace", "last"], &many, ""),
+    }]);
+    let rounds = scripted(&many, CPU, (15, 20), &[&format!("{} trace last", lab.ollm.display())]);
+    let seconds =
+        |round: &Value| round.as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect::<Vec<_>>();
+    let worst = |round: &Value| seconds(round).into_iter().fold(0.0, f64::max) / MOST_CPU;
+    row("own CPU of that, the most of a round / 50 ms", 1.0, &mut rounds.iter().map(worst).collect::<Vec<_>>());
 }
 
 /// A home with so many records; the newest has the number 0.

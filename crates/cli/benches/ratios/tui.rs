@@ -1,13 +1,10 @@
 //! The panels: how long it takes until the first frame is on a terminal, and until a key is, while a model streams; beside a program that
 //! does nothing else.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::Value;
 
 use crate::lab::Lab;
-use crate::measure::row;
+use crate::measure::{row, scripted};
 
 const ROUNDS: usize = 15;
 const SAMPLES: usize = 20;
@@ -116,31 +113,14 @@ pub(crate) fn tui(lab: &Lab) {
     let bare = testkit::bare_screen();
     let (bare, ollm) = (bare.to_str().unwrap(), lab.ollm.display().to_string());
     println!("{ROUNDS} rounds of {SAMPLES} samples; ratio = median over rounds of p50(case) / p50(floor)\n");
-    let rounds = measured(&home, CLOCK, &[bare, &format!("{ollm} tui --panel hooks")]);
+    let rounds = scripted(&home, CLOCK, (ROUNDS, SAMPLES), &[bare, &format!("{ollm} tui --panel hooks")]);
     let mut ratios: Vec<f64> = rounds.iter().map(|round| percentile(round, 1, 50) / percentile(round, 0, 50)).collect();
     row("first frame of the panels / of a bare ratatui program", 1.5, &mut ratios);
-    let rounds = measured(&home, KEYBOARD, &[bare, &ollm]);
+    let rounds = scripted(&home, KEYBOARD, (ROUNDS, SAMPLES), &[bare, &ollm]);
     let mut ratios: Vec<f64> = rounds.iter().map(|round| percentile(round, 1, 50) / percentile(round, 0, 50)).collect();
     row("a key while a model streams / in a bare ratatui program", 4.0, &mut ratios);
     let mut ratios: Vec<f64> = rounds.iter().map(|round| percentile(round, 1, 95) / FRAME).collect();
     row("a key while a model streams, p95 / a frame of 16.7 ms", 1.0, &mut ratios);
-}
-
-/// What a script printed: one round per line.
-fn measured(home: &Path, script: &str, commands: &[&str]) -> Vec<Value> {
-    let output = Command::new("python3")
-        .args(["-c", script, &ROUNDS.to_string(), &SAMPLES.to_string()])
-        .args(commands)
-        .env_clear()
-        .env("HOME", home)
-        .env("PATH", "/usr/bin:/bin")
-        .env("TERM", "xterm-256color")
-        .current_dir(home)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|round| serde_json::from_str(round).unwrap()).collect()
 }
 
 /// A percentile of the times of one command in a round.

@@ -288,8 +288,8 @@ pub(crate) struct TrustArguments {
     /// List what is approved
     #[arg(long, conflicts_with_all = ["ids", "all", "review", "digest"])]
     pub(crate) list: bool,
-    /// With --list: print a JSON array
-    #[arg(long, requires = "list")]
+    /// Print a JSON object with what was done, or the code of the error; with --list a JSON array
+    #[arg(long)]
     pub(crate) json: bool,
     /// Approve without a terminal by naming the digest that `ollm hook show ID --json` prints: `digest` of the hook, or
     /// `groupDigest` of all hooks of its group

@@ -61,6 +61,9 @@ pub(crate) enum TraceCommand {
     Stats {
         #[command(flatten)]
         filters: TraceFilters,
+        /// Show the ids in full
+        #[arg(long)]
+        long: bool,
         /// Print a JSON object
         #[arg(long)]
         json: bool,

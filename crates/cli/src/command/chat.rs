@@ -89,7 +89,7 @@ fn talk(
     let show = front.show(&shared, &cancel);
     front.listen(&app.read().engine.bus);
     let hooks_context = HookContext { app, notices: &shared };
-    let files = ChatFiles::new(&cancel);
+    let files = ChatFiles::new(&app.read(), &cancel);
     let session = match host.start(hooks_context, approve, show, files.listener()) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(ChatEnd::Code(BLOCKED)),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_app::AppContext;
+use ollm_app::{AppContext, migrate_on_load};
 use ollm_catalog::{
     Config, EditError, Extension, Extensions, Origin, Problem, Setting, Severity, configuration, mistyped_variables,
 };
@@ -48,6 +48,18 @@ fn load(context: &AppContext) -> (Config, Vec<Problem>) {
     let (config, mut problems) = configuration(&context.places, &|name| context.variable(name), &context.overrides);
     problems.extend(mistyped_variables(context.variables.iter().filter_map(|(name, _)| name.to_str())));
     (config, problems)
+}
+
+/// Like [`load`], once older names in the user's file have been replaced.
+fn load_migrated(context: &AppContext, output: &mut Output) -> (Config, Vec<Problem>) {
+    let (config, mut problems) = load(context);
+    match migrate_on_load(&mut problems, context) {
+        Some(migrated) => {
+            output.tell(&migrated);
+            load(context)
+        }
+        None => (config, problems),
+    }
 }
 
 /// What applies, with what extensions make of their settings in the place of what was said about them; and which of these

@@ -1,24 +1,63 @@
 //! Asks whether something is approved, the same way for hooks, extensions and servers, and tells why it was not.
 
+use std::path::PathBuf;
+
 use ollm_app::approving::{Approved, LeftOut};
 use ollm_app::servers::reason;
-use ollm_protocol::{Code, Hook};
+use ollm_protocol::{Code, Hook, Remedy};
 use ollm_store::{Digest, escape_for_people};
-use ollm_trust::{ApproveError, ChangeError, SignError};
+use ollm_trust::{ApproveError, ChangeError, Review, SignError};
 
-use crate::ask::{Chosen, YES};
+use crate::ask::{Asker, Chosen, YES};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::remedy::COMMANDS;
 
 /// Shows a text, page by page where it is long, and asks about it. Where nobody can be asked it is shown all the same.
 pub(crate) fn ask<T: Clone>(text: &str, question: &str, offered: &[(&str, T)], output: &mut Output) -> Chosen<T> {
+    ask_unless(text, question, offered, &|| false, output)
+}
+
+/// Asks like [`ask`], until `over` says that the answer is not needed any more, which is no.
+pub(crate) fn ask_unless<T: Clone>(
+    text: &str,
+    question: &str,
+    offered: &[(&str, T)],
+    over: &dyn Fn() -> bool,
+    output: &mut Output,
+) -> Chosen<T> {
     let text = escape_for_people(text);
     if output.asker().is_there() {
-        return output.asker().choose(&format!("{text}\n{question}"), offered, &|| false);
+        return output.asker().choose(&format!("{text}\n{question}"), offered, over);
     }
     output.explain(&text);
     Chosen::Nobody
+}
+
+/// Reviews as one text.
+pub(crate) fn screen(reviews: &[Review]) -> String {
+    let texts: Vec<String> = reviews.iter().map(Review::to_string).collect();
+    texts.join("\n\n")
+}
+
+/// How something is approved by its digest: the command without it, and the digest.
+pub(crate) type ByDigest<'a> = (&'a Remedy, &'a Digest);
+
+/// Refuses a question about what cannot be shown whole: a yes would count for what nobody saw. It is approved by its digest.
+pub(crate) fn refuse_unshown(reviews: &[Review], what: &str, by: ByDigest<'_>, asker: &Asker) -> Result<(), Failure> {
+    const MOST_NAMED: usize = 10;
+    let files: Vec<&PathBuf> = reviews.iter().flat_map(|review| &review.unshown).collect();
+    if files.is_empty() || !asker.is_there() {
+        return Ok(());
+    }
+    let failure = Failure::new(Code::Declined, format!("{what} was not approved: not all of it can be shown here"));
+    let named = files.iter().take(MOST_NAMED);
+    let failure = named.fold(failure, |failure, file| failure.hint(format!("read {}", file.display())));
+    let more = files.len().saturating_sub(MOST_NAMED);
+    let failure = if more > 0 { failure.hint(format!("and {more} more files")) } else { failure };
+    let command = COMMANDS.command(by.0).unwrap_or_default();
+    let uncovered = if reviews.iter().all(|review| review.uncovered.is_empty()) { "" } else { " --uncovered" };
+    Err(failure.hint(format!("then `{command}{uncovered} --digest {}` approves it as you read it", by.1)))
 }
 
 /// Holds something to the digest that a script names.

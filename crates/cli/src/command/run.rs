@@ -26,6 +26,9 @@ const LARGEST_INPUT: usize = 4 << 20;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    if arguments.stream_json {
+        output.stream_json();
+    }
     let (prompt, piped) = task(arguments, output)?;
     let cancel = Cancel::default();
     let app = session::load(

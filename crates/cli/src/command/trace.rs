@@ -26,6 +26,11 @@ mod waterfall;
 pub(crate) use pretty::text as record_text;
 pub(crate) use waterfall::event as record_bars;
 
+/// What a person calls a hook: the last part of its id.
+fn short_name(id: &str) -> &str {
+    id.rsplit(':').next().filter(|name| !name.is_empty()).unwrap_or(id)
+}
+
 /// No more records are held in memory at once, however long the trace is.
 const MOST: usize = 100_000;
 
@@ -46,7 +51,7 @@ pub(super) fn run(arguments: &TraceArguments, context: &AppContext, output: &mut
         }
         TraceCommand::Show { id, shape } => show(id, shape.format(), &kept, output),
         TraceCommand::Follow { filters, shape } => follow(filters, shape, &kept, output),
-        TraceCommand::Stats { filters, json } => count(filters, *json, &kept, output),
+        TraceCommand::Stats { filters, long, json } => count(filters, *long, *json, &kept, output),
         TraceCommand::Export { format, filters } => export(*format, filters, &kept, output),
     }
 }
@@ -203,6 +208,9 @@ fn one(id: &str, kept: &Kept<'_>, output: &mut Output) -> Result<Record, Failure
 fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
     let filter = wanted(filters)?;
     let format = shape.format().unwrap_or(Format::Compact);
+    if format == Format::Json {
+        output.stream_json();
+    }
     let Some(log) = trail(kept.context, &kept.settings) else { return Ok(kept.nothing(output)) };
     let follower = log.follow().map_err(unreadable)?;
     let stop = Stop::listen();
@@ -213,12 +221,13 @@ fn follow(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &
         for record in records.iter().filter(|record| filter.fits(record)) {
             print(record, format, output)?;
         }
+        thread::sleep(PERIOD);
         Ok(ControlFlow::Continue(()))
     })?;
     stop.failure().map_or(Ok(OK), |failure| Err(Failure { message: String::new(), ..failure }))
 }
 
-/// Hands on the records that come, until whoever takes them has enough; they are asked every period.
+/// Hands on the records that come, until whoever takes them has enough, who also waits between two looks.
 fn hand_on(
     mut follower: Follower,
     mut take: impl FnMut(Vec<Record>) -> Result<ControlFlow<()>, Failure>,
@@ -228,7 +237,6 @@ fn hand_on(
         if take(lines.iter().filter_map(|line| Record::of_line(line)).collect())?.is_break() {
             return Ok(());
         }
-        thread::sleep(PERIOD);
     }
 }
 
@@ -267,7 +275,13 @@ pub(crate) fn live(
     })
 }
 
-fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+fn count(
+    filters: &TraceFilters,
+    long: bool,
+    as_json: bool,
+    kept: &Kept<'_>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?;
     if found.is_none() && !as_json {
@@ -284,7 +298,7 @@ fn count(filters: &TraceFilters, as_json: bool, kept: &Kept<'_>, output: &mut Ou
     if as_json {
         return output.pretty_json(&counted.to_json(&silent));
     }
-    output.text(&stats::text(&counted, &silent))
+    output.text(&stats::text(&counted, &silent, long))
 }
 
 fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
@@ -345,6 +359,9 @@ fn tell_left_out(left_out: LeftOut, output: &mut Output) {
             1 => output.tell(&format!("one line of the trace is left out: it {why}")),
             _ => output.tell(&format!("{count} lines of the trace are left out: each {why}")),
         }
+    }
+    if left_out.older {
+        output.tell("a file of the trace is larger than trace.maxSize allows; only its newest lines are read");
     }
 }
 

@@ -15,6 +15,9 @@ use crate::interrupt::Stop;
 use crate::output::{Output, shown};
 
 pub(super) fn run(as_json: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    if as_json {
+        output.stream_json();
+    }
     let app = session::load(context, SessionKind::Chat, None)?;
     context.tell_notices(output);
     app.tell_problems(output);
@@ -62,6 +65,9 @@ impl WatchListener for Screen<'_, '_> {
             let _ = self.output.lock().text(&event_text(change, outcome));
         }
         let mut output = self.output.lock();
+        for failure in &decision.failures {
+            output.tell_failure(&failure.message);
+        }
         for note in &decision.messages {
             output.tell(&format!("hook `{}`: {}", note.hook, note.text));
         }

@@ -37,6 +37,8 @@ use log::{ChatLog, Speaker};
 /// The job of the conversation, and the one that completes a word.
 const CHAT: &str = "chat";
 const COMPLETING: &str = "completing";
+/// The columns of the mark before the input.
+const MARK: u16 = 2;
 /// So many rows of what is being written are shown.
 const MOST_INPUT_ROWS: u16 = 6;
 /// So many candidates are shown.
@@ -67,7 +69,7 @@ pub(crate) struct ChatPanel {
     status: ChatStatus,
     conversation: Conversation,
     cancel: Cancel,
-    /// Since when an input is being worked on, and whether it was interrupted.
+    /// Since when what runs now does, as long as an input is being worked on, and whether that was interrupted.
     working: Option<Instant>,
     is_interrupted: bool,
     tool: Option<String>,
@@ -140,8 +142,14 @@ impl ChatPanel {
             ChatNews::Entry(speaker, text) => self.log.add(speaker, &text),
             ChatNews::More(speaker, text) => self.log.extend(speaker, &text),
             ChatNews::Whole => self.log.close(),
-            ChatNews::Tool(tool) => self.tool = tool,
-            ChatNews::Hook(hook) => self.hook = hook,
+            ChatNews::Tool(tool) => {
+                self.tool = tool;
+                self.working = self.working.map(|_| Instant::now());
+            }
+            ChatNews::Hook(hook) => {
+                self.hook = hook;
+                self.working = self.working.map(|_| Instant::now());
+            }
             ChatNews::Status(status) => self.status = status,
             ChatNews::Working(is_working) => {
                 self.queued = self.queued.saturating_sub(usize::from(is_working));
@@ -284,6 +292,7 @@ impl Panel for ChatPanel {
                 self.end();
             }
             KeyCode::Tab if self.input.is_empty() => return Action::NextPanel,
+            KeyCode::BackTab if self.input.is_empty() => return Action::PreviousPanel,
             KeyCode::Tab => return self.complete(),
             KeyCode::Char('?') if self.input.is_empty() => return Action::Help,
             KeyCode::Esc if had_candidates => {}
@@ -345,7 +354,8 @@ impl Panel for ChatPanel {
 
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let most = MOST_INPUT_ROWS.min(area.height / 3).max(1);
-        let rows = u16::try_from(self.input.area().lines().len()).unwrap_or(u16::MAX).clamp(1, most);
+        let rows = self.input.rows(usize::from(area.width.saturating_sub(MARK)));
+        let rows = u16::try_from(rows).unwrap_or(u16::MAX).clamp(1, most);
         let [log, status, input] =
             Layout::vertical([Constraint::Fill(1), Constraint::Length(1), Constraint::Length(rows)]).areas(area);
         self.log.draw(frame, log, theme);
@@ -356,7 +366,7 @@ impl Panel for ChatPanel {
             self.status_line(width, theme)
         };
         frame.render_widget(Paragraph::new(line), status);
-        let [mark, text] = Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas(input);
+        let [mark, text] = Layout::horizontal([Constraint::Length(MARK), Constraint::Fill(1)]).areas(input);
         frame.render_widget(Paragraph::new(Span::styled("> ", theme.title)), mark);
         frame.render_widget(self.input.area(), text);
         self.draw_candidates(frame, log, theme);

@@ -3,6 +3,8 @@
 //! It takes a line and Enter, as the plain terminal does: a word that is being typed when the question comes up is then no
 //! answer. No answer but no counts before all of the text, and all that may be answered, has been on the screen.
 
+use std::time::{Duration, Instant};
+
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -30,6 +32,10 @@ pub(crate) struct QuestionDialog {
     input: TextArea<'static>,
     /// Why the last answer did not count.
     refusal: Option<String>,
+    /// For so long after it is on the screen it takes no keys: they may be meant for what was there before.
+    grace: Duration,
+    /// When it takes keys, once it was drawn.
+    ready: Option<Instant>,
 }
 
 /// What came of a key.
@@ -41,7 +47,7 @@ pub(crate) enum DialogState {
 }
 
 impl QuestionDialog {
-    pub(crate) fn new(question: Question, theme: &Theme) -> QuestionDialog {
+    pub(crate) fn new(question: Question, theme: &Theme, grace: Duration) -> QuestionDialog {
         let mut lines = text::difference(question.text.trim_matches('\n'), theme);
         if let AnswerKind::Ways(ways) = &question.kind {
             lines.extend(text::plain(&format!("{}, [N]o", ways.join(", ")), theme.title));
@@ -50,14 +56,23 @@ impl QuestionDialog {
         if lines.is_empty() {
             lines.push(Line::default());
         }
-        QuestionDialog { input, question, body: TextView::new(lines), cursor: ListCursor::default(), refusal: None }
+        let (body, cursor) = (TextView::new(lines), ListCursor::default());
+        QuestionDialog { input, question, body, cursor, refusal: None, grace, ready: None }
     }
 
     pub(crate) fn id(&self) -> u64 {
         self.question.id
     }
 
+    /// Whether it has been on the screen for long enough.
+    fn is_ready(&self) -> bool {
+        self.ready.is_some_and(|ready| ready <= Instant::now())
+    }
+
     pub(crate) fn key(&mut self, key: KeyEvent) -> DialogState {
+        if !self.is_ready() {
+            return DialogState::Open;
+        }
         self.refusal = None;
         match key.code {
             KeyCode::Esc => return DialogState::Closed,
@@ -73,7 +88,7 @@ impl QuestionDialog {
 
     pub(crate) fn paste(&mut self, text: &str) {
         // An answer that counts is typed; a text may be pasted.
-        if !matches!(self.question.kind, AnswerKind::Ways(_)) {
+        if self.is_ready() && !matches!(self.question.kind, AnswerKind::Ways(_)) {
             self.input.insert_str(text.lines().next().unwrap_or_default());
         }
     }
@@ -118,6 +133,7 @@ impl QuestionDialog {
     }
 
     pub(crate) fn draw(&mut self, frame: &mut Frame<'_>, whole: Rect, theme: &Theme) {
+        self.ready.get_or_insert_with(|| Instant::now() + self.grace);
         if let AnswerKind::Rows(rows) = self.question.kind.clone() {
             return self.draw_rows(&rows, frame, whole, theme);
         }
@@ -208,7 +224,7 @@ mod tests {
         let (reply, answer) = channel();
         let kind = AnswerKind::Ways(vec!["[o]nce".to_owned(), "[a]lways".to_owned()]);
         let question = Question { id: 1, text: text.to_owned(), kind, reply };
-        (QuestionDialog::new(question, &Theme::new(false)), answer)
+        (QuestionDialog::new(question, &Theme::new(false), Duration::ZERO), answer)
     }
 
     fn draw(dialog: &mut QuestionDialog) {
@@ -223,6 +239,18 @@ mod tests {
             state = dialog.key(code.into());
         }
         state
+    }
+
+    #[test]
+    fn a_question_takes_no_keys_before_it_has_been_seen_for_a_while() {
+        let (mut dialog, answer) = asked("May it run?");
+        assert_eq!(typed(&mut dialog, "a\n\u{1b}"), DialogState::Open, "it is not drawn yet");
+        dialog.grace = Duration::from_secs(1000);
+        draw(&mut dialog);
+        assert_eq!(typed(&mut dialog, "a\n"), DialogState::Open);
+        dialog.ready = Some(Instant::now());
+        assert_eq!(typed(&mut dialog, "a\n"), DialogState::Closed);
+        assert_eq!(answer.recv().unwrap(), "a");
     }
 
     #[test]
@@ -265,7 +293,7 @@ mod tests {
         for kind in [AnswerKind::Text, AnswerKind::Secret] {
             let (reply, answer) = channel();
             let question = Question { id: 1, text: "line\n".repeat(30) + "May it? [y]es, [N]o: ", kind, reply };
-            let mut dialog = QuestionDialog::new(question, &Theme::new(false));
+            let mut dialog = QuestionDialog::new(question, &Theme::new(false), Duration::ZERO);
             draw(&mut dialog);
             dialog.paste("y");
             assert_eq!(typed(&mut dialog, "\n"), DialogState::Open);
@@ -284,7 +312,7 @@ mod tests {
         let way = "[a]lways (this very command, in this folder, for everybody who works here)";
         let kind = AnswerKind::Ways(vec!["[y]es".to_owned(), way.to_owned()]);
         let question = Question { id: 1, text: "line\n".repeat(7) + "May it run?", kind, reply };
-        let mut dialog = QuestionDialog::new(question, &Theme::new(false));
+        let mut dialog = QuestionDialog::new(question, &Theme::new(false), Duration::ZERO);
         draw(&mut dialog);
         assert_eq!(typed(&mut dialog, "y\n"), DialogState::Open, "the ways are not on the screen yet");
         draw(&mut dialog);

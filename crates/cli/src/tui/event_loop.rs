@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ollm_app::AppContext;
 use ollm_app::session::SessionKind;
 use ratatui::crossterm::event::Event;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTSTP};
 
 use super::chat::ChatSetup;
 use super::panel::{Job, PanelName};
@@ -16,7 +16,7 @@ use super::screen::{Inbox, Message};
 use super::terminal::PanelTerminal;
 use super::theme::Theme;
 use super::ui::{Effect, Ui};
-use super::wakeup::Wakeup;
+use super::wakeup::{ENDING, Wakeup};
 use crate::arguments::agent::TuiArguments;
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
@@ -24,6 +24,8 @@ use crate::output::Output;
 use crate::person::person;
 use ollm_protocol::Code;
 
+/// How long a question takes no keys after it appeared.
+const QUESTION_GRACE: Duration = Duration::from_millis(300);
 /// More messages hold up their senders.
 const MOST_MESSAGES: usize = 1024;
 /// How often something that moves is drawn.
@@ -59,13 +61,12 @@ pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, 
         inbox: inbox.clone(),
     };
     let terminal = PanelTerminal::enter(inbox.clone()).map_err(failed)?;
-    let ui = Ui::new(Theme::of(context), first, setup);
+    let grace = context.variable("OLLM_QUESTION_GRACE").and_then(|millis| millis.parse().ok());
+    let ui = Ui::new(Theme::of(context), first, setup, grace.map_or(QUESTION_GRACE, Duration::from_millis));
     let mut event_loop = EventLoop { ui, terminal, wakeup, messages, inbox, context: context.clone(), ended_by: None };
     match event_loop.run().map_err(failed)? {
         End::Left => Ok(OK),
-        End::Signal(SIGTERM) => Ok(Kind::Terminated as u8),
-        End::Signal(SIGHUP) => Ok(Kind::HungUp as u8),
-        End::Signal(_) => Ok(Kind::Interrupted as u8),
+        End::Signal(signal) => Ok(u8::try_from(128 + signal).unwrap_or(Kind::Interrupted as u8)),
     }
 }
 
@@ -199,7 +200,7 @@ impl EventLoop {
             match self.wakeup.signal() {
                 // It stops with us.
                 Some(SIGTSTP) => drop(signal_hook::low_level::emulate_default_handler(SIGTSTP)),
-                Some(signal @ (SIGTERM | SIGHUP)) => {
+                Some(signal) if signal != SIGINT && ENDING.contains(&signal) => {
                     self.wakeup.forget_keyboard();
                     self.end_by(signal);
                     return Ok(());
@@ -219,7 +220,7 @@ impl EventLoop {
             let done = match signal {
                 SIGTSTP => self.stop(),
                 SIGCONT => self.terminal.refresh(),
-                SIGINT | SIGTERM | SIGHUP => {
+                signal if ENDING.contains(&signal) => {
                     self.end_by(signal);
                     Ok(())
                 }

@@ -117,10 +117,18 @@ impl ListContent for Extensions {
     const KEYS: &'static [Binding<ExtensionKey>] = KEYS;
 
     fn load(context: &AppContext, feed: &Feed<ExtensionItem>, _: &mut Output) -> Result<(), Failure> {
-        let (extensions, problems) = overview(context)?;
-        let note = if problems > 0 { format!(", {}", counted(problems, "problem")) } else { String::new() };
-        feed.send(Batch::All(extensions.into_iter().map(ExtensionItem::new).collect(), note));
-        Ok(())
+        let mut shown = None;
+        loop {
+            let (extensions, problems) = overview(context)?;
+            let note = if problems > 0 { format!(", {}", counted(problems, "problem")) } else { String::new() };
+            let now = Some((extensions.clone(), note.clone()));
+            if std::mem::replace(&mut shown, now.clone()) != now {
+                feed.send(Batch::All(extensions.into_iter().map(ExtensionItem::new).collect(), note));
+            }
+            if !feed.pause() {
+                return Ok(());
+            }
+        }
     }
 
     fn command(&mut self, key: ExtensionKey, chosen: Option<&ExtensionItem>) -> Deed<ExtensionForm> {
@@ -144,7 +152,7 @@ impl ListContent for Extensions {
         run(title, &extension.name, command)
     }
 
-    fn save(&mut self, purpose: ExtensionForm, values: &[String]) -> Deed<ExtensionForm> {
+    fn save(&mut self, purpose: &ExtensionForm, values: &[String]) -> Deed<ExtensionForm> {
         match purpose {
             ExtensionForm::Install => {
                 let value = |at: usize| values.get(at).filter(|value| !value.is_empty()).cloned();
@@ -159,7 +167,7 @@ impl ListContent for Extensions {
                 };
                 run("installing", &source, ExtCommand::Install(arguments))
             }
-            ExtensionForm::Settings(name, before) => set(name, &before, values),
+            ExtensionForm::Settings(name, before) => set(name.clone(), before, values),
         }
     }
 }
@@ -187,6 +195,11 @@ fn install_form() -> Form {
 /// The form with all settings of an extension.
 fn settings(extension: &ExtensionItem) -> Deed<ExtensionForm> {
     let all = &extension.overview.settings;
+    let error = extension.text("error");
+    if all.is_empty() && !error.is_empty() {
+        let name = one_line(&extension.name);
+        return Deed::Say(format!("the settings of extension `{name}` cannot be read: {}", one_line(error)));
+    }
     if all.is_empty() {
         return Deed::Say(format!("extension `{}` has no settings", one_line(&extension.name)));
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ollm_store::one_line;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Margin, Rect};
@@ -10,7 +11,9 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 use ratatui_textarea::{CursorMove, TextArea};
 
 use super::dialog::{centred, line_input};
+use super::text::fitted;
 use super::theme::Theme;
+use crate::error::Failure;
 
 const WIDTH: u16 = 76;
 /// The column of the values.
@@ -82,6 +85,8 @@ pub(crate) struct Form {
     fields: Vec<Field>,
     at: usize,
     first: usize,
+    /// Why what was filled in last did not count.
+    refusal: Option<String>,
 }
 
 /// What came of a key.
@@ -95,10 +100,16 @@ pub(crate) enum FormState {
 
 impl Form {
     pub(crate) fn new(title: impl Into<String>, fields: Vec<Field>) -> Form {
-        Form { title: title.into(), fields, at: 0, first: 0 }
+        Form { title: title.into(), fields, at: 0, first: 0, refusal: None }
+    }
+
+    /// The same form, with the reason why what was filled in did not count.
+    pub(crate) fn refused(self, outcome: &Result<u8, Failure>) -> Form {
+        Form { refusal: outcome.as_ref().err().map(|failure| one_line(&failure.message)), ..self }
     }
 
     pub(crate) fn key(&mut self, key: KeyEvent) -> FormState {
+        self.refusal = None;
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let last = self.fields.len().saturating_sub(1);
         match key.code {
@@ -145,7 +156,11 @@ impl Form {
             field.draw(frame, line, at == self.at, theme);
         }
         let about = self.fields.get(self.at).map(|field| field.hint.as_ref()).unwrap_or_default();
-        frame.render_widget(Paragraph::new(Span::styled(about, theme.faint)), hint);
+        let about = match &self.refusal {
+            Some(refusal) => Span::styled(fitted(refusal, usize::from(hint.width)), theme.bad),
+            None => Span::styled(about, theme.faint),
+        };
+        frame.render_widget(Paragraph::new(about), hint);
         frame.render_widget(Paragraph::new("Enter saves, Tab moves, Esc cancels"), keys);
     }
 }

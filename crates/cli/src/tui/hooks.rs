@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext};
+use ollm_app::{App, AppContext, FilesSeen};
 use ollm_protocol::Hook;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
@@ -93,19 +93,29 @@ impl ListContent for Hooks {
     const KEYS: &'static [Binding<HookKey>] = KEYS;
 
     fn load(context: &AppContext, feed: &Feed<HookItem>, _: &mut Output) -> Result<(), Failure> {
-        let app = App::load(context)?;
-        let broken = app.problems.iter().filter(|one| one.severity != ollm_catalog::Severity::Warning).count();
-        let note = if broken > 0 { format!(", {broken} broken") } else { String::new() };
-        let hooks = hook_states(app.hooks(), &app).into_iter();
-        feed.send(Batch::All(arranged(hooks.map(|(hook, state)| HookItem { hook, state }).collect()), note));
-        Ok(())
+        loop {
+            let app = App::load(context)?;
+            let broken = app.problems.iter().filter(|one| one.severity != ollm_catalog::Severity::Warning).count();
+            let note = if broken > 0 { format!(", {broken} broken") } else { String::new() };
+            let hooks = hook_states(app.hooks(), &app).into_iter();
+            feed.send(Batch::All(arranged(hooks.map(|(hook, state)| HookItem { hook, state }).collect()), note));
+            let seen = FilesSeen::by(&app, context);
+            loop {
+                if !feed.pause() {
+                    return Ok(());
+                }
+                if seen.have_changed(&app, context) {
+                    break;
+                }
+            }
+        }
     }
 
     fn command(&mut self, key: HookKey, chosen: Option<&HookItem>) -> Deed<FormPurpose> {
         actions::deed(key, chosen)
     }
 
-    fn save(&mut self, purpose: FormPurpose, values: &[String]) -> Deed<FormPurpose> {
+    fn save(&mut self, purpose: &FormPurpose, values: &[String]) -> Deed<FormPurpose> {
         actions::save(purpose, values)
     }
 }

@@ -116,6 +116,10 @@ impl Keyboard {
             Ok(Some(event)) => {
                 self.half.clear();
                 match to_crossterm(event) {
+                    Ok(Event::Key(tab)) if tab.code == KeyCode::Tab && tab.modifiers == KeyModifiers::SHIFT => {
+                        // Terminals that tell keys apart write it another way.
+                        self.emit(key(KeyCode::BackTab, KeyModifiers::SHIFT), events);
+                    }
                     Ok(event) => self.emit(event, events),
                     Err(_) => self.is_dropping = false,
                 }
@@ -203,6 +207,13 @@ mod tests {
         assert!(whole.contains(&key(KeyCode::Char('x'), KeyModifiers::ALT)));
         let bytes: Vec<&[u8]> = typed.chunks(1).collect();
         assert_eq!(read(&bytes), whole);
+    }
+
+    #[test]
+    fn shift_and_tab_is_one_key_however_it_is_written() {
+        for written in [&b"\x1b[Z"[..], b"\x1b[9;2u"] {
+            assert_eq!(read(&[written]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)], "{written:?}");
+        }
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl TextView {
         TextView { lines, offset: usize::MAX, ..TextView::default() }
     }
 
+    /// Another text in its place, at the same row.
+    pub(crate) fn renew(&mut self, lines: Vec<Line<'static>>) {
+        *self = TextView { lines, offset: self.offset, ..TextView::default() };
+    }
+
     pub(crate) fn step(&mut self, step: Step) {
         let page = self.height.saturating_sub(1).max(1);
         self.offset = match step {

@@ -5,8 +5,6 @@
 //! what the other keys do, is a [`ListContent`].
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use ollm_agent::Cancel;
@@ -19,7 +17,7 @@ use super::list::{ListCursor, Step, TextView};
 use super::panel::{Action, Binding, Job, KeyHelp, Panel, command_of, help_of};
 use super::theme::Theme;
 use crate::ask::Asker;
-use crate::error::{Failure, OK};
+use crate::error::{Failure, Kind, OK};
 
 mod content;
 mod draw;
@@ -81,18 +79,24 @@ pub(crate) struct ListPanel<C: ListContent> {
     filter: String,
     is_filtering: bool,
     form: Option<(C::Purpose, Form)>,
+    /// The form whose command is under way: it is open again where that fails.
+    sent: Option<(C::Purpose, Form)>,
     /// What the last command printed, and what that was.
     result: String,
     result_title: String,
     result_view: Option<TextView>,
     details: Option<TextView>,
+    /// How often the entries were arranged, and for which time the details are.
+    arranged: usize,
+    detailed: usize,
     /// Interrupts the command that is under way: there is one at a time.
     running: Option<Cancel>,
     load: Load,
     is_loaded: bool,
     /// Whether the panel is in front.
     is_open: bool,
-    is_over: Arc<AtomicBool>,
+    /// Dropped where nobody looks any more.
+    looking: Option<Sender<()>>,
     sender: Sender<Batch<C::Item>>,
     batches: Receiver<Batch<C::Item>>,
     /// Where the list was drawn.
@@ -111,15 +115,18 @@ impl<C: ListContent> ListPanel<C> {
             filter: String::new(),
             is_filtering: false,
             form: None,
+            sent: None,
             result: String::new(),
             result_title: String::new(),
             result_view: None,
             details: None,
+            arranged: 0,
+            detailed: 0,
             running: None,
             load: Load::None,
             is_loaded: false,
             is_open: false,
-            is_over: Arc::default(),
+            looking: None,
             sender,
             batches,
             list_area: Rect::default(),
@@ -143,26 +150,26 @@ impl<C: ListContent> ListPanel<C> {
     fn load(&mut self) -> Action {
         if self.load != Load::None {
             self.load = Load::Outdated;
-            self.is_over.store(true, Ordering::Relaxed);
+            self.looking = None;
             return Action::Changed;
         }
         self.load = Load::Running;
-        self.is_over = Arc::default();
-        let (sender, is_over) = (self.sender.clone(), Arc::clone(&self.is_over));
+        let (sender, (looking, looked)) = (self.sender.clone(), channel());
+        self.looking = self.is_open.then_some(looking);
         let job = Job::new(C::LOAD, move |context, output| {
             let screen = match output.asker() {
                 Asker::Dialog(screen) => Some(screen.clone()),
                 Asker::Lines(_) => None,
             };
-            C::load(context, &Feed { sender, screen, is_over }, output).map(|()| OK)
+            C::load(context, &Feed { sender, screen, looking: looked }, output).map(|()| OK)
         });
-        // One that goes on for ever is nothing to wait for.
-        Action::Run(if C::IS_LIVE { job.in_background() } else { job })
+        // It goes on for as long as the panel is looked at, which is nothing to wait for.
+        Action::Run(job.in_background())
     }
 
     /// Loads anew what may have changed; nobody follows a list that is not looked at.
     fn reload(&mut self) -> Action {
-        if C::IS_LIVE && !self.is_open { Action::Changed } else { self.load() }
+        if self.is_open { self.load() } else { Action::Changed }
     }
 
     fn act(&mut self, deed: Deed<C::Purpose>) -> Action {
@@ -254,7 +261,10 @@ impl<C: ListContent> ListPanel<C> {
             None => self.rows.iter().position(is_item),
         });
         self.cursor.at = found.unwrap_or(self.cursor.at).min(self.rows.len().saturating_sub(1));
-        self.details = None;
+        if self.chosen().is_none_or(|item| Some(item.id()) != chosen) {
+            self.details = None;
+        }
+        self.arranged += 1;
     }
 
     fn step(&mut self, step: Step) -> Action {
@@ -265,8 +275,22 @@ impl<C: ListContent> ListPanel<C> {
             let is_up = matches!(step, Step::Up | Step::PageUp | Step::First);
             self.cursor.step(if is_up { Step::Up } else { Step::Down }, len);
         }
-        self.details = None;
+        self.choose();
         Action::Changed
+    }
+
+    /// Another entry is under the cursor: what a command said of the one before is over.
+    fn choose(&mut self) {
+        self.details = None;
+        if self.running.is_none() {
+            self.close_result();
+        }
+    }
+
+    /// Whether there was a result to close.
+    fn close_result(&mut self) -> bool {
+        self.result_view = None;
+        !std::mem::take(&mut self.result).is_empty()
     }
 
     fn common_key(&mut self, key: CommonKey) -> Action {
@@ -322,8 +346,9 @@ impl<C: ListContent> ListPanel<C> {
                 Action::Changed
             }
             FormState::Saved(values) => match self.form.take() {
-                Some((purpose, _)) => {
-                    let deed = self.content.save(purpose, &values);
+                Some((purpose, form)) => {
+                    let deed = self.content.save(&purpose, &values);
+                    self.sent = matches!(deed, Deed::Run(..)).then_some((purpose, form));
                     self.act(deed)
                 }
                 None => Action::None,
@@ -344,7 +369,7 @@ impl<C: ListContent> Panel for ListPanel<C> {
 
     fn close(&mut self) {
         self.is_open = false;
-        self.is_over.store(true, Ordering::Relaxed);
+        self.looking = None;
     }
 
     fn takes_text(&self) -> bool {
@@ -373,6 +398,9 @@ impl<C: ListContent> Panel for ListPanel<C> {
         if key.code == KeyCode::Enter && self.rows.get(self.cursor.at) == Some(&Row::Exit) {
             return Action::Leave;
         }
+        if key.code == KeyCode::Esc && self.running.is_none() && self.close_result() {
+            return Action::Changed;
+        }
         if let Some(own) = command_of(C::KEYS, key) {
             let chosen = match self.rows.get(self.cursor.at) {
                 Some(Row::Item(at)) => self.items.get(*at),
@@ -396,13 +424,15 @@ impl<C: ListContent> Panel for ListPanel<C> {
 
     fn mouse(&mut self, event: MouseEvent, _: Rect) -> Action {
         match event.kind {
+            // A form hides the list.
+            _ if self.form.is_some() => Action::None,
             MouseEventKind::ScrollUp => self.step(Step::Up),
             MouseEventKind::ScrollDown => self.step(Step::Down),
             MouseEventKind::Down(MouseButton::Left) if self.list_area.contains((event.column, event.row).into()) => {
                 let at = self.cursor.shown_in(usize::from(event.row - self.list_area.y));
                 if matches!(self.rows.get(at), Some(Row::Item(_) | Row::Exit)) {
                     self.cursor.at = at;
-                    self.details = None;
+                    self.choose();
                 }
                 Action::Changed
             }
@@ -435,8 +465,11 @@ impl<C: ListContent> Panel for ListPanel<C> {
             let load = std::mem::replace(&mut self.load, Load::None);
             return if load == Load::Outdated { self.reload() } else { Action::Changed };
         }
-        // Whatever a command did, the list shows it.
+        // Whatever a command did, the list shows it; what it refused can be mended.
         self.running = None;
+        let sent =
+            self.sent.take().filter(|_| outcome.as_ref().is_err_and(|failure| failure.kind != Kind::Interrupted));
+        self.form = sent.map(|(purpose, form)| (purpose, form.refused(outcome))).or(self.form.take());
         self.reload()
     }
 

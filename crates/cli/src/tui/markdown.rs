@@ -11,12 +11,33 @@ use super::theme::Theme;
 /// Text nested deeper is shown without further indentation.
 const DEEPEST: usize = 8;
 
+/// What models write.
+const DIALECT: Options = Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES).union(Options::ENABLE_TASKLISTS);
+
+/// Where the lines begin that open the blocks of a text that stand in no other block, each with the fence that opens it where it is code.
+pub(crate) fn blocks(text: &str) -> impl Iterator<Item = (usize, Option<&str>)> {
+    let mut depth = 0_usize;
+    Parser::new_ext(text, DIALECT).into_offset_iter().filter_map(move |(event, range)| {
+        let is_first = depth == 0;
+        match &event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_fenced = matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
+        let fence = || {
+            let line = text.get(range.start..)?.trim_start();
+            line.get(..line.find(|char| !matches!(char, '`' | '~'))?)
+        };
+        let line = text.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+        is_first.then(|| (line, is_fenced.then(fence).flatten()))
+    })
+}
+
 /// Markdown as lines.
 pub(crate) fn lines(text: &str, theme: &Theme) -> Vec<Line<'static>> {
     let mut writer = Writer::new(theme);
-    for event in
-        Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS)
-    {
+    for event in Parser::new_ext(text, DIALECT) {
         writer.take(event);
     }
     writer.end_line();
@@ -142,7 +163,14 @@ impl<'t> Writer<'t> {
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.style.pop()),
             TagEnd::Paragraph if self.lists.is_empty() => self.end_block(),
-            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.end_line(),
+            TagEnd::Item => {
+                // An empty item has its mark all the same, and keeps it for itself.
+                if self.mark.is_some() {
+                    self.push("", self.now());
+                }
+                self.end_line();
+            }
+            TagEnd::Paragraph | TagEnd::TableHead | TagEnd::TableRow => self.end_line(),
             TagEnd::TableCell => self.push("  ", self.now()),
             TagEnd::BlockQuote(_) => {
                 self.end_line();
@@ -199,7 +227,9 @@ impl<'t> Writer<'t> {
     /// A blank line follows a block.
     fn end_block(&mut self) {
         self.end_line();
-        self.lines.push(Line::default());
+        if self.lines.last().is_some_and(|line| line.width() > 0) {
+            self.lines.push(Line::default());
+        }
     }
 }
 

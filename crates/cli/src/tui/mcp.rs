@@ -79,6 +79,10 @@ impl ServerItem {
         self.overview.entry.get("running") == Some(&Value::Bool(true))
     }
 
+    fn has_conversation(&self) -> bool {
+        self.overview.entry.get("chats").and_then(Value::as_array).is_some_and(|chats| !chats.is_empty())
+    }
+
     fn waits(&self) -> bool {
         !self.text("error").is_empty() || matches!(self.text("trust"), "untrusted" | "modified")
     }
@@ -168,10 +172,18 @@ impl ListContent for Servers {
     const KEYS: &'static [Binding<McpKey>] = KEYS;
 
     fn load(context: &AppContext, feed: &Feed<ServerItem>, _: &mut Output) -> Result<(), Failure> {
-        let (servers, silent) = overview(context)?;
-        let note = if silent.is_empty() { "" } else { ", a conversation does not answer" };
-        feed.send(Batch::All(servers.into_iter().map(ServerItem::new).collect(), note.to_owned()));
-        Ok(())
+        let mut shown = None;
+        loop {
+            let now = overview(context)?;
+            if shown.as_ref() != Some(&now) {
+                let note = if now.1.is_empty() { "" } else { ", a conversation does not answer" };
+                feed.send(Batch::All(now.0.iter().cloned().map(ServerItem::new).collect(), note.to_owned()));
+                shown = Some(now);
+            }
+            if !feed.pause() {
+                return Ok(());
+            }
+        }
     }
 
     fn command(&mut self, key: McpKey, chosen: Option<&ServerItem>) -> Deed<NewServer> {
@@ -186,6 +198,11 @@ impl ListContent for Servers {
             McpKey::Tools => ("tools of", McpCommand::Tools { names, refresh: false, json }),
             McpKey::Health => ("health of", McpCommand::Status { names, json }),
             McpKey::Logs => ("logs of", McpCommand::Logs { server: name.clone(), json }),
+            McpKey::Start if server.is_running() => {
+                return Deed::Say(format!("server `{}` runs already; R restarts it", one_line(&name)));
+            }
+            // In a conversation it runs on; without one it is tried.
+            McpKey::Start if server.has_conversation() => ("starting", McpCommand::Restart { names, json }),
             McpKey::Start => ("starting", McpCommand::Start { names, json }),
             McpKey::Stop => ("stopping", McpCommand::Stop { names, json }),
             McpKey::Restart => ("restarting", McpCommand::Restart { names, json }),
@@ -207,7 +224,7 @@ impl ListContent for Servers {
         Deed::Run(format!("{title} {}", one_line(&name)), Command::Mcp { command })
     }
 
-    fn save(&mut self, _: NewServer, values: &[String]) -> Deed<NewServer> {
+    fn save(&mut self, _: &NewServer, values: &[String]) -> Deed<NewServer> {
         let arguments = added(values);
         let title = format!("adding {}", one_line(arguments.name.as_deref().unwrap_or_default()));
         Deed::Run(title, Command::Mcp { command: McpCommand::Add(arguments) })

@@ -118,6 +118,8 @@ pub(crate) enum Action {
     Run(Job),
     /// The next panel comes to the front.
     NextPanel,
+    /// The panel before comes to the front.
+    PreviousPanel,
     /// The keys are shown.
     Help,
     /// The panel is left for the first one; from there, all of them.

@@ -43,7 +43,7 @@ fn ui(has_colour: bool, first: PanelName) -> Ui {
     let (_, waker) = UnixStream::pair().unwrap();
     let inbox = Inbox::new(sender, waker);
     let setup = ChatSetup { options: SessionOptions::default(), history: "/nowhere/history".into(), inbox };
-    Ui::new(Theme::new(has_colour), first, setup)
+    Ui::new(Theme::new(has_colour), first, setup, std::time::Duration::ZERO)
 }
 
 fn hook(name: &str, event: &str, state: HookState) -> HookItem {

@@ -147,7 +147,7 @@ impl ListContent for Events {
                 LiveRecords::More(records) if records.is_empty() => {}
                 LiveRecords::More(records) => feed.send(Batch::More(items(records))),
             }
-            if feed.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if feed.pause() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     }
 
@@ -158,7 +158,7 @@ impl ListContent for Events {
                 Deed::Arrange
             }
             (TraceKey::Stats, _) => {
-                let command = TraceCommand::Stats { filters: TraceFilters::default(), json: false };
+                let command = TraceCommand::Stats { filters: TraceFilters::default(), long: false, json: false };
                 trace("counting events".to_owned(), Some(command), None)
             }
             (_, None) => Deed::None,

@@ -64,6 +64,9 @@ pub(crate) struct Ui {
     /// Where the tabs and the panel were drawn.
     tabs: Vec<Rect>,
     body: Rect,
+    /// Whether the screen has no room for the panels: what nobody sees takes no keys.
+    is_too_small: bool,
+    grace: Duration,
 }
 
 /// Every panel.
@@ -107,7 +110,8 @@ struct RunningJob {
 }
 
 impl Ui {
-    pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup) -> Ui {
+    /// A question takes keys once it has been on the screen for as long as `grace`.
+    pub(crate) fn new(theme: Theme, first: PanelName, chat: ChatSetup, grace: Duration) -> Ui {
         let mut ui = Ui {
             theme,
             panels: Panels::new(chat),
@@ -122,6 +126,8 @@ impl Ui {
             spin: 0,
             tabs: Vec::new(),
             body: Rect::default(),
+            is_too_small: false,
+            grace,
         };
         ui.turn_to(first);
         ui
@@ -193,7 +199,7 @@ impl Ui {
             Message::Text { panel, text } => self.panels.get(panel).show(&text),
             Message::Loaded { panel } => self.panels.get(panel).loaded(),
             Message::Ask(question) => {
-                self.questions.push_back(QuestionDialog::new(question, &self.theme));
+                self.questions.push_back(QuestionDialog::new(question, &self.theme, self.grace));
                 if self.questions.len() == 1 {
                     self.effects.push(Effect::DiscardInput);
                 }
@@ -230,6 +236,8 @@ impl Ui {
             KeyCode::Char('z') if control => return self.effects.push(Effect::Stop),
             KeyCode::Char('q') if control => return self.quit(),
             KeyCode::Char('c') if control && self.leaving.is_some() => return self.quit(),
+            KeyCode::Char('c') if control => {}
+            _ if self.is_too_small => return,
             _ => {}
         }
         if let Some(dialog) = self.questions.front_mut() {
@@ -321,6 +329,7 @@ impl Ui {
         match action {
             Action::None | Action::Changed => {}
             Action::NextPanel => self.turn(1),
+            Action::PreviousPanel => self.turn(PanelName::ALL.len() - 1),
             Action::Help => drop(self.show_help()),
             Action::Run(job) if job.is_background => self.effects.push(Effect::Spawn(panel, job)),
             Action::Run(job) => {
@@ -340,6 +349,9 @@ impl Ui {
             // Moves of the pointer change nothing.
             _ => return,
         };
+        if self.is_too_small {
+            return;
+        }
         self.has_changed = true;
         if let Some(dialog) = self.questions.front_mut() {
             return step.map(|step| dialog.scroll(step)).unwrap_or_default();
@@ -360,6 +372,9 @@ impl Ui {
     }
 
     fn paste(&mut self, text: &str) {
+        if self.is_too_small {
+            return;
+        }
         self.has_changed = true;
         let text: String = text.replace("\r\n", "\n").replace('\r', "\n");
         let kept = text.get(..text.floor_char_boundary(LONGEST_PASTE)).unwrap_or_default();

@@ -9,10 +9,16 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::SigId;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH,
+    SIGXCPU,
+};
 
-/// The signals that matter here; those that end us come first, because the others may need a terminal that is gone.
-const SIGNALS: [i32; 6] = [SIGHUP, SIGTERM, SIGINT, SIGTSTP, SIGCONT, SIGWINCH];
+/// The signals that would end us without a crash.
+pub(crate) const ENDING: [i32; 11] =
+    [SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU];
+/// The others that matter here. They come last, because they may need a terminal that is gone.
+const OTHERS: [i32; 3] = [SIGTSTP, SIGCONT, SIGWINCH];
 
 /// What can wake the loop.
 pub(crate) struct Wakeup {
@@ -44,7 +50,7 @@ impl Wakeup {
         stream.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let mut wakeup = Wakeup { stream, has_keyboard: true, signals: Vec::new() };
-        for number in SIGNALS {
+        for number in ENDING.into_iter().chain(OTHERS) {
             let came = Arc::new(AtomicBool::new(false));
             // The mark is set before the stream wakes.
             let ids = vec![

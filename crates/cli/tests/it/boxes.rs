@@ -10,7 +10,7 @@ use crate::agent::{call, lab, run, text};
 use crate::lab::{FOREVER, Lab, OLLM, Ran, finish};
 
 mod attackers;
-mod defaults;
+pub(crate) mod defaults;
 mod odd_places;
 mod permissions;
 mod work;

@@ -241,6 +241,19 @@ fn config_migrate_writes_todays_names_keeps_a_copy_and_a_log() {
 }
 
 #[test]
+fn whoever_asks_for_a_value_has_older_names_replaced_and_is_told() {
+    for arguments in [&["get", "hooks.timeout"][..], &["show"]] {
+        let lab = Lab::with_default_boxes();
+        lab.write(USER, "hooks:\n  timeout: 7000\ntrust_workspace: false\n");
+        let ran = lab.run(&[&["config"], arguments].concat());
+        assert!(ran.stdout.contains("7000"), "{ran:?}");
+        assert!(ran.stderr.contains("`trust_workspace` is now `hooks.trustWorkspace`"), "{ran:?}");
+        assert_eq!(lab.run(&["config", "validate"]).code, 0);
+        assert!(!lab.run(&[&["config"], arguments].concat()).stderr.contains("is now"));
+    }
+}
+
+#[test]
 fn secrets_are_not_shown() {
     let lab = Lab::with_default_boxes();
     lab.write(USER, "mcp:\n  servers:\n    a: {command: 5, env: {API_KEY: hunter2}}\n    b: {command: x, headers: {Authorization: Bearer hunter2}}\n    c: {command: x, env: {MODE: hunter2}, limits: {memory: much}}\nextensions:\n  settings:\n    x: {password: [hunter2]}\n");

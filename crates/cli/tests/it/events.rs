@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use testkit::mcp_server;
 
 use crate::agent::{call, lab, run, talk, text};
-use crate::lab::{Lab, Ran, finish};
+use crate::lab::{Lab, Ran, eventually, finish};
+use crate::live::Chat;
 
 /// A hook of the user that writes down every event it gets, one a line.
 fn recorder(lab: &Lab, event: &str) {
@@ -75,6 +76,56 @@ fn a_failed_hook_is_one_error_with_its_stack_and_a_broken_error_hook_calls_nobod
     says(&ran, message);
     says(&ran, "user hook `broken-too` (user:broken-too.json:error:broken-too) failed: exited with status 1");
     assert!(log(&lab).contains(message), "{}", log(&lab));
+}
+
+/// Hooks that nobody waits for, all broken: one at the start, one at errors.
+fn broken_in_the_background(lab: &Lab) {
+    lab.user_hook("session_start", "late", "echo 'ValueError: no' >&2; exit 3", r#", "async": true"#);
+    lab.user_hook("error", "late-too", "echo called >> ../late-too; exit 1", r#", "async": true"#);
+    recorder(lab, "error");
+}
+
+#[track_caller]
+fn one_late_error(lab: &Lab) {
+    let errors = recorded(lab, "error");
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    let (error, operation) = (&errors[0]["error"], &errors[0]["operation"]);
+    assert_eq!((&error["code"], operation), (&json!("hook"), &json!("session_start")));
+    let message = error["message"].as_str().unwrap();
+    let expected = "user hook `late` (user:late.json:session_start:late) failed: exited with status 3: ValueError: no";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn a_hook_that_fails_beside_a_run_is_one_error() {
+    let wait = r#"until grep -q '"late"' "$HOME/.ollm/trace/trace.jsonl"; do sleep 0.02; done"#;
+    let lab = lab(&[call("shell", json!({"command": wait})), call("shell", json!({"command": "true"})), text("done")]);
+    broken_in_the_background(&lab);
+    let ran = run(&lab, &["--approval", "yolo"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("done\n", 0), "{ran:?}");
+    one_late_error(&lab);
+    says(&ran, "user hook `late` (user:late.json:session_start:late) failed: exited with status 3: ValueError: no");
+}
+
+#[test]
+fn a_hook_that_fails_beside_a_chat_is_one_error_and_a_broken_error_hook_calls_nobody() {
+    let lab = Lab::new();
+    broken_in_the_background(&lab);
+    let mut chat = Chat::new(&lab, &[text("one"), text("two"), text("three")]);
+    let ended = |count: usize| {
+        eventually("the hooks have left their records", || {
+            lab.traces().iter().filter(|line| line["late"].is_object()).count() >= count
+        });
+    };
+    ended(1);
+    chat.say("one");
+    ended(2);
+    chat.say("two");
+    chat.was_told("user hook `late-too` (user:late-too.json:error:late-too) failed: exited with status 1");
+    chat.say("three");
+    chat.end();
+    one_late_error(&lab);
+    assert_eq!(fs::read_to_string(lab.root.join("late-too")).unwrap(), "called\n");
 }
 
 #[test]

@@ -77,7 +77,6 @@ impl World {
             approved: None,
             vouched: None,
             commands: ollm_protocol::Commands::default(),
-            budget: None,
         };
         let (extensions, _) = extensions(&surroundings);
         let mut engine = self.engine();

@@ -72,6 +72,7 @@ fn the_list_has_the_promised_fields() {
             "mcpServers",
             "skills",
             "settings",
+            "settingValues",
             "error"
         ]
     );

@@ -50,7 +50,7 @@ fn json_may_stand_in_front() {
 /// Commands without `--json`: they change nothing of ours, hand everything on to another program, or are a conversation.
 #[rustfmt::skip]
 const WORDS_ONLY: &[&str] = &[
-    "box", "chat", "completions", "ext dev", "ext trust", "git-hook run", "help", "hook run", "mcp login", "mcp trust", "schema",
+    "box", "chat", "completions", "ext dev", "git-hook run", "help", "hook run", "mcp login", "schema",
     "session resume", "trace export", "tui",
 ];
 
@@ -117,6 +117,21 @@ fn the_files_of_others_that_were_changed_are_named() {
     let hook = lab.project.join(".git/hooks/commit-msg");
     assert_eq!(told(&lab, &["git-hook", "install"]).1["changed"], json!([{"file": hook}]));
     assert_eq!(told(&lab, &["git-hook", "uninstall"]).1["changed"], json!([{"removedFrom": hook}]));
+}
+
+#[test]
+fn what_was_approved_is_named_with_its_digest() {
+    let lab = Lab::new();
+    lab.workspace_hook("before_tool", "guest", "echo '{\"continue\": true}'", "");
+    let shown = lab.run(&["hook", "show", "guest", "--json"]).answer()["digest"].as_str().unwrap().to_owned();
+    let (code, hook) = told(&lab, &["hook", "trust", "guest", "--digest", &shown]);
+    assert_eq!((code, &hook["changed"][0]["approved"]), (0, &json!(shown)), "{hook}");
+    let (code, wrong) = told(&lab, &["hook", "trust", "guest", "--digest", "sha256:0"]);
+    assert_eq!((code, &wrong["error"]["code"]), (4, &json!("T004")), "{wrong}");
+    assert_eq!(lab.run(&["ext", "new", "rules"]).code, 0);
+    let shown = lab.run(&["ext", "list", "--json"]).answer()[0]["digest"].as_str().unwrap().to_owned();
+    let (code, extension) = told(&lab, &["ext", "trust", "rules", "--digest", &shown]);
+    assert_eq!((code, &extension["changed"]), (0, &json!([{"extension": "rules", "approved": shown}])), "{extension}");
 }
 
 #[test]

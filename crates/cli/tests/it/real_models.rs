@@ -13,14 +13,17 @@ fn server(tests: &str) -> Option<String> {
 }
 
 /// A lab whose hooks write down every event and speak to the model.
-fn listening() -> Lab {
+fn talkative() -> Lab {
+    listening(|event| json!({"continue": true, "systemMessage": format!("a note of {event}")}))
+}
+
+/// A lab whose hooks write down every event, and answer this.
+fn listening(answer: fn(&str) -> Value) -> Lab {
     let lab = Lab::new();
     let events =
         ["session_start", "before_agent", "before_model", "after_model", "before_tool", "after_tool", "after_agent"];
     for event in events.iter().chain(&["context_overflow", "pre_compress", "post_compress", "session_end"]) {
-        let script = format!(
-            "cat >> ../{event}; echo >> ../{event}; echo '{{\"continue\": true, \"systemMessage\": \"a note of {event}\"}}'"
-        );
+        let script = format!("cat >> ../{event}; echo >> ../{event}; echo '{}'", answer(event));
         lab.user_hook(event, &format!("log-{event}"), &script, "");
     }
     lab
@@ -34,7 +37,7 @@ fn heard(lab: &Lab, event: &str) -> Vec<Value> {
 #[test]
 fn a_small_model_answers_with_hooks_around_it_and_a_conversation_goes_on() {
     let Some(model) = server("small") else { return };
-    let lab = listening();
+    let lab = talkative();
     let task = |prompt: &str, more: &[&str]| {
         let arguments = [&["--set", "model.maxTokens=24", "run", prompt, "--model", &model, "--json"], more].concat();
         finish(lab.ollm(&arguments), b"")
@@ -53,7 +56,7 @@ fn a_small_model_answers_with_hooks_around_it_and_a_conversation_goes_on() {
 #[test]
 fn a_small_window_is_kept_by_compression() {
     let Some(model) = server("small") else { return };
-    let lab = listening();
+    let lab = talkative();
     let turn = format!("Remember this. {}\n", "The quick brown fox jumps over the lazy dog. ".repeat(20));
     let chat = lab.ollm(&["--set", "model.maxTokens=16", "chat", "--model", &model]);
     let ran = finish(chat, turn.repeat(9).as_bytes());
@@ -89,9 +92,10 @@ fn a_prompt_beyond_the_window_is_told_once_and_the_conversation_goes_on() {
 #[test]
 fn a_model_with_tools_calls_them_and_a_hook_can_refuse() {
     let Some(model) = server("tools") else { return };
-    let lab = listening();
-    lab.write("project/notes.txt", "the password is tulip\n");
-    let prompt = "Use the read_file tool to read the file notes.txt, then tell me the password that stands in it.";
+    // So small a model takes notes for more than they are, and a file with a password for none of its business.
+    let lab = listening(|_| json!({"continue": true}));
+    lab.write("project/notes.txt", "The flower of the day is the tulip.\n");
+    let prompt = "Read the file notes.txt and tell me which flower it names.";
     let arguments = ["--set", "model.temperature=0", "run", prompt, "--model", &model, "--approval", "yolo", "--json"];
     let ran = finish(lab.ollm(&arguments), b"");
     assert!(matches!(ran.code, 0 | 1), "{ran:?}");

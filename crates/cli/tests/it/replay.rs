@@ -70,17 +70,51 @@ fn a_text_that_changed_is_told_and_one_that_is_never_the_same_is_not() {
 }
 
 #[test]
-fn context_that_changed_is_told() {
+fn every_part_of_an_answer_that_changed_is_told() {
     let lab = Lab::new().set("OLLM_TRACE_PAYLOAD", "full");
-    let says = |context: &str| format!("echo '{{\"hookSpecificOutput\": {{\"additionalContext\": \"{context}\"}}}}'\n");
-    lab.user_hook("before_agent", "adds", &says("old"), r#", "dialect": "agent""#);
-    lab.event(json!({"event": "before_agent", "data": {"prompt": "hi"}}).to_string());
-    let Some(same) = words(&lab.run(&["replay", "--json"])) else { return };
-    assert_eq!(same, ["same"]);
-    lab.user("adds.sh", says("new"));
-    let ran = lab.run(&["replay", "--json"]);
-    let context = json!([{"hook": null, "before": "context \"old\"", "now": "context \"new\""}]);
-    assert_eq!(ran.answer()["events"][0]["differences"], context, "{ran:?}");
+    for (event, data, name, dialect, answer, part) in [
+        (
+            "before_agent",
+            json!({"prompt": "hi"}),
+            "adds",
+            "agent",
+            r#"{"hookSpecificOutput": {"additionalContext": "OLD"}}"#,
+            "context",
+        ),
+        (
+            "before_agent",
+            json!({"prompt": "hi"}),
+            "tells",
+            "ollm",
+            r#"{"continue": true, "systemMessage": "OLD"}"#,
+            "systemMessage",
+        ),
+        (
+            "before_tool",
+            json!({"tool_name": "shell", "args": {"command": "ls"}}),
+            "changes",
+            "agent",
+            r#"{"decision": "modify", "modified_args": {"command": "OLD"}}"#,
+            "modifiedArgs",
+        ),
+    ] {
+        let says = |text: &str| format!("echo '{}'\n", answer.replace("OLD", text));
+        lab.user_hook(event, name, &says("old"), &format!(r#", "dialect": "{dialect}""#));
+        let id = lab.event(json!({"event": event, "data": data}).to_string()).answer()["traceId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let Some(same) = words(&lab.run(&["replay", &id, "--json"])) else { return };
+        assert_eq!(same, ["same"], "{part}");
+        lab.user(&format!("{name}.sh"), says("new"));
+        let ran = lab.run(&["replay", &id, "--json"]);
+        let found = &ran.answer()["events"][0]["differences"];
+        let told = |side: &str| found[0][side].as_str().unwrap().to_owned();
+        assert_eq!((ran.code, found.as_array().unwrap().len()), (1, 1), "{part}: {ran:?}");
+        assert!(told("before").starts_with(part) && told("before").contains("\"old\""), "{part}: {found}");
+        assert!(told("now").starts_with(part) && told("now").contains("\"new\""), "{part}: {found}");
+        fs::remove_file(lab.home.join(format!(".ollm/hooks/{name}.json"))).unwrap();
+    }
 }
 
 #[test]

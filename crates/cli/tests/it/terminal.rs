@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::lab::pty::{Pty, WHOLE, keys, typed};
+use crate::lab::pty::{Pty, Size, WHOLE, keys, typed};
 use crate::lab::{Lab, OLLM, Ran, finish, python, shell_event};
 
 const ID: &str = "workspace:guest.json:before_tool:guest";
@@ -148,10 +148,34 @@ fn a_pager_or_editor_that_came_with_the_project_does_not_run() {
 }
 
 #[test]
-fn a_script_too_long_to_show_is_not_passed_over_in_silence() {
-    let lab = lab(&format!("touch canary\n{}", "# padding\n".repeat(30_000)));
-    let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", ID]);
-    assert!(ran.stdout.contains("too long to show here"), "{}", ran.stdout);
+fn a_yes_counts_for_no_script_that_cannot_be_shown() {
+    let long = format!("touch canary\n{}", "# padding\n".repeat(120_000));
+    for script in [long.as_str(), "touch canary\n\0"] {
+        let lab = lab(script);
+        for answer in ["a\\n", "o\\n", "s\\n"] {
+            let ran = on_a_terminal(&lab, answer, &["hook", "trust", ID]);
+            assert!(ran.code == 4 && ran.stdout.contains("not all of it can be shown here"), "{}", ran.stdout);
+            assert!(!ran.stdout.contains("[a]lways"), "{}", ran.stdout);
+        }
+        assert!(!runs(&lab));
+        // Whoever read the copy approves what was read.
+        let ran = on_a_terminal(&lab, "", &["hook", "trust", ID]);
+        let copy = ran.stdout.split("read ").nth(1).unwrap().lines().next().unwrap().trim();
+        assert!(std::fs::read_to_string(copy).unwrap().contains(script));
+        let command = ran.stdout.split("then `ollm ").nth(1).unwrap().split('`').next().unwrap();
+        let approved = lab.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(approved.code, 0, "{approved:?}: {}", ran.stdout);
+        assert!(runs(&lab));
+    }
+}
+
+#[test]
+fn a_long_script_is_shown_whole_before_a_yes_counts() {
+    let lab = lab(&format!("touch canary\n{}# the last line\n", format!("# {}\n", "x".repeat(100)).repeat(3000)));
+    let mut pty = lab.pty(Size { rows: 5000, columns: 200 }, &["hook", "trust", ID]);
+    pty.waits_for("# the last line").waits_for("[a]lways").types("a\n");
+    assert_eq!(pty.ends().code, 0);
+    assert!(runs(&lab));
 }
 
 #[test]
@@ -232,7 +256,10 @@ fn a_tool_call_waits_for_the_persons_answer() {
         let ran = on_a_terminal(&lab, answer, &task(&lab));
         assert_eq!(ran.code, 0, "{ran:?}");
         let (question, _) = ran.stdout.split_once("May it run?").unwrap();
-        assert!(question.contains("write_file canary") && question.contains("\n+x"), "the change is shown: {question}");
+        assert!(
+            question.contains("write_file canary") && question.contains("\n\u{1b}[32m+x"),
+            "the change is shown: {question}"
+        );
         assert_eq!(lab.project.join("canary").exists(), written, "{answer}");
     }
 }
@@ -332,4 +359,23 @@ fn a_question_for_a_secret_leaves_the_terminal_as_it_was_whichever_way_it_ends()
         let ran = finish(command, b"");
         assert_eq!(ran.stdout.trim(), seen, "{way}: {ran:?}");
     }
+}
+
+#[test]
+fn a_line_of_the_chat_outlives_a_stop() {
+    let lab = Lab::new();
+    lab.write("talk.jsonl", "{\"content\": \"fine\"}\n");
+    let mut chat = lab.pty(Size { rows: 24, columns: 80 }, &["chat", "--model", "replay:../talk.jsonl"]);
+    chat.waits_for("Ctrl-D leaves").waits_for("> ");
+    chat.types("hello").waits_for("hello");
+    chat.signal(19);
+    chat.waits_for_stop();
+    // The shell takes the terminal back as it likes it.
+    let terminal = format!("stty sane < /proc/{}/fd/0", chat.process());
+    assert!(lab.program("sh").args(["-c", &terminal]).status().unwrap().success());
+    chat.continues("> hello").types(" there\x01well \r").waits_for("fine").waits_for("> ").types("\x04");
+    assert_eq!(chat.ends().code, 0);
+    let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap();
+    let said: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    assert!(said.contains("well hello there"), "{said}");
 }

@@ -54,6 +54,36 @@ fn the_configuration_prints_what_its_page_shows() {
 }
 
 #[test]
+fn the_guide_to_conditions_prints_what_it_shows() {
+    check("conditions.md");
+}
+
+#[test]
+fn the_guide_to_servers_prints_what_it_shows() {
+    check("mcp.md");
+}
+
+#[test]
+fn the_guide_to_files_prints_what_it_shows() {
+    check("files.md");
+}
+
+#[test]
+fn the_guide_to_the_agent_prints_what_it_shows() {
+    check("agent.md");
+}
+
+#[test]
+fn the_guide_to_extensions_prints_what_it_shows() {
+    check("extensions.md");
+}
+
+#[test]
+fn the_guide_to_installing_prints_what_it_shows() {
+    check("installing.md");
+}
+
+#[test]
 fn every_page_with_a_transcript_is_run() {
     let own = include_str!("transcripts.rs");
     for page in fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()) {

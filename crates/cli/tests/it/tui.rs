@@ -4,6 +4,7 @@ use crate::lab::pty::Pty;
 
 mod approvals;
 mod chat;
+mod common;
 mod doctor;
 mod extensions;
 mod hooks;

@@ -1,13 +1,16 @@
 //! `ollm watch`: what people, editors and git do to files reaches hooks, each change once.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::boxes::defaults::has_boxes;
 use crate::bundled::approve;
 use crate::lab::{Lab, OLLM, Ran, eventually, finish, start};
 use crate::screens;
@@ -158,11 +161,11 @@ fn hooks_hear_what_became_of_a_file_with_content_and_difference() {
     assert_eq!((&data["changes"]["type"], &data["changes"]["size"]), (&json!("edited"), &json!(6)));
     lab.write("project/src/b.txt", "new\n");
     assert_eq!(watch.events(), [created("src/b.txt")]);
-    assert_eq!(kept(&lab, "file_created")["data"]["diff"], "--- a/src/b.txt\n+++ b/src/b.txt\n@@ -0,0 +1 @@\n+new\n");
+    assert_eq!(kept(&lab, "file_created")["data"]["diff"], "--- /dev/null\n+++ b/src/b.txt\n@@ -0,0 +1 @@\n+new\n");
     fs::remove_file(&path).unwrap();
     assert_eq!(watch.events(), [deleted("src/a.txt")]);
     let data = &kept(&lab, "file_deleted")["data"];
-    assert_eq!(data["diff"], "--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,2 +0,0 @@\n-one\n-2\n");
+    assert_eq!(data["diff"], "--- a/src/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-2\n");
     assert_eq!(data["file"].get("content"), None);
     assert_eq!(watch.end(), 130);
 }
@@ -330,6 +333,32 @@ fn a_formatter_does_not_call_itself() {
 }
 
 #[test]
+fn nor_does_the_formatter_of_a_file_whose_name_is_no_text() {
+    let lab = Lab::new();
+    let script = format!("cat > /dev/null; for file in *.odd; do echo x >> \"$file\"; done; {OK}");
+    lab.user_hook("file_edited", "append", &script, r#", "filePatterns": ["*.odd"]"#);
+    let path = lab.project.join(OsStr::from_bytes(b"a\xff.odd"));
+    fs::write(&path, "1\n").unwrap();
+    let mut watch = Watch::new(&lab);
+    for number in ["2\n", "3\n"] {
+        fs::write(&path, number).unwrap();
+        assert_eq!(watch.events(), [edited("a\u{fffd}.odd")]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{number}x\n"));
+    }
+}
+
+#[test]
+fn hooks_that_fail_are_named_with_their_reason_also_where_nobody_waits_for_them() {
+    let lab = Lab::new();
+    lab.user_hook("file_created", "now", "echo no >&2; exit 3", "");
+    lab.user_hook("file_created", "later", "echo no >&2; exit 4", r#", "async": true"#);
+    let watch = Watch::new(&lab);
+    lab.write("project/a.txt", "1\n");
+    watch.was_told("user hook `now` (user:now.json:file_created:now) failed: exited with status 3: no\n");
+    watch.was_told("user hook `later` (user:later.json:file_created:later) failed: exited with status 4: no\n");
+}
+
+#[test]
 fn nor_does_a_formatter_that_nobody_waits_for() {
     let lab = Lab::new();
     let script = format!("cat > /dev/null; sleep 0.5; echo x >> a.txt; echo ran >> ~/ran; {OK}");
@@ -345,6 +374,27 @@ fn nor_does_a_formatter_that_nobody_waits_for() {
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{number}\nx\n"));
     }
     assert_eq!(ran(), 4);
+}
+
+#[test]
+fn a_save_while_a_hook_runs_that_may_not_write_is_told() {
+    let lab = Lab::with_default_boxes();
+    let script = format!("cat > /dev/null; cat gate > /dev/null; {OK}");
+    lab.user_hook("file_edited", "lint", &script, r#", "filePatterns": ["a.txt"], "permissions": {}"#);
+    let (path, gate) = (lab.write("project/a.txt", "1\n"), lab.project.join("gate"));
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    if !has_boxes(&lab) {
+        return;
+    }
+    let mut watch = Watch::new(&lab);
+    // Whoever opens the gate for writing waits until the hook has opened it for reading.
+    let running = || File::options().write(true).open(&gate).unwrap();
+    fs::write(&path, "2\n").unwrap();
+    let first = running();
+    fs::write(&path, "3\n").unwrap();
+    drop(first);
+    drop(running());
+    assert_eq!(watch.events(), [edited("a.txt"), edited("a.txt")]);
 }
 
 #[test]

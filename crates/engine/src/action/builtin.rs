@@ -9,7 +9,7 @@ use std::time::Duration;
 use ollm_protocol::{Builtin, Event, Verdict};
 use serde_json::Value;
 
-use super::{ActionContext, Prepared, RemoteTask, Run, Task, TaskReply};
+use super::{ActionContext, Prepared, RemoteTask, Task, TaskReply};
 
 /// A call that may take only so long.
 #[derive(Debug)]
@@ -34,17 +34,15 @@ impl RemoteTask for TimedCall {
     }
 }
 
-impl Run for Builtin {
-    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
-        let (hook, event) = (context.hook(), context.event);
-        if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
-            let call = TimedCall { builtin: self.clone(), event: event.clone(), timeout: hook.timeout.value };
-            return Prepared::Task(Task::Remote(Box::new(call)), Vec::new());
-        }
-        match verdict(self, event) {
-            Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
-            Err(why) => Prepared::Impossible(why.to_owned()),
-        }
+pub(super) fn prepare(builtin: &Builtin, context: &ActionContext<'_>) -> Prepared {
+    let (hook, event) = (context.hook(), context.event);
+    if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
+        let call = TimedCall { builtin: builtin.clone(), event: event.clone(), timeout: hook.timeout.value };
+        return Prepared::Task(Task::Remote(Box::new(call)), Vec::new());
+    }
+    match verdict(builtin, event) {
+        Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
+        Err(why) => Prepared::Impossible(why.to_owned()),
     }
 }
 

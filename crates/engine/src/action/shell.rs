@@ -1,20 +1,17 @@
 //! A line of shell: a value from an event reaches it by environment variable and never becomes shell text.
 
 use ollm_process::Job;
-use ollm_protocol::hook::action::ShellSpec;
 use serde_json::Value;
 
-use super::{ActionContext, Prepared, Run, Task};
+use super::{ActionContext, Prepared, Task};
 use crate::template::ShellTemplate;
 
-impl Run for ShellSpec {
-    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
-        context.job().map_or_else(Prepared::Impossible, |job| with_line(job, &self.script, context))
-    }
+pub(super) fn prepare(line: &str, context: &ActionContext<'_>) -> Prepared {
+    context.job().map_or_else(Prepared::Impossible, |job| with_line(job, line, context))
 }
 
-fn with_line(mut job: Job, script: &str, context: &ActionContext<'_>) -> Prepared {
-    let template = match ShellTemplate::parse(&context.trusted.shell_line(script)) {
+fn with_line(mut job: Job, line: &str, context: &ActionContext<'_>) -> Prepared {
+    let template = match ShellTemplate::parse(&context.trusted.shell_line(line)) {
         Ok(template) => template,
         Err(error) => return Prepared::Impossible(error.to_string()),
     };

@@ -19,6 +19,15 @@ const REDACTED: &str = "[redacted]";
 /// Data that is nested deeper is not written down.
 const DEEPEST: usize = 12;
 
+/// What was kept as a whole.
+#[derive(Clone, Copy)]
+pub(super) struct Whole {
+    /// How long it is.
+    pub(super) bytes: usize,
+    /// Whether secrets were taken out.
+    pub(super) redacted: bool,
+}
+
 pub(super) struct Line<'a> {
     json: String,
     redactor: &'a Redactor,
@@ -113,20 +122,19 @@ impl<'a> Line<'a> {
         self.map(data, end, DEEPEST);
     }
 
-    /// An event's data as a whole under `payload`, without secrets, and whether there were any; why it is not there where it
-    /// would be too long.
-    pub(super) fn payload(&mut self, data: &Map<String, Value>, most: usize) {
+    /// An object as a whole and without secrets, unless it would be longer than so many bytes.
+    pub(super) fn whole(&mut self, name: &'static str, object: &Map<String, Value>, most: usize) -> Option<Whole> {
         let before = self.json.len();
         let redactor = self.redactor;
-        let mut value = Value::Object(data.clone());
-        let hidden = hide(&mut value, redactor);
-        self.key("payload").json.push_str(&escape_for_json(&value.to_string()));
-        if self.json.len() - before > most {
+        let mut value = Value::Object(object.clone());
+        let redacted = hide(&mut value, redactor);
+        self.key(name).json.push_str(&escape_for_json(&value.to_string()));
+        let bytes = self.json.len() - before;
+        if bytes > most {
             self.json.truncate(before);
-            self.key("payloadMissing").text("its data is too long to be kept as a whole", NAME);
-        } else if hidden {
-            self.key("payloadRedacted").plain(true);
+            return None;
         }
+        Some(Whole { bytes, redacted })
     }
 
     fn map(&mut self, map: &Map<String, Value>, end: usize, depth: usize) {

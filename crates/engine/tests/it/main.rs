@@ -13,6 +13,7 @@ mod defects;
 mod environment;
 mod faults;
 mod flow;
+mod held_up;
 #[cfg(feature = "http")]
 mod http;
 mod plan;

@@ -8,6 +8,7 @@ use super::{
     partial::{MOST_WAYS, Partial, choose, combined, go_on, is_pattern, lose, push},
     values::Values,
 };
+use crate::text;
 
 /// Stands for a stream of which nobody has seen what is in it.
 pub(crate) const UNSEEN_STREAM: &str = "/dev/fd/63";
@@ -41,20 +42,59 @@ impl<'a> Expander<'a> {
         self.ways(words, 0)
     }
 
-    /// The same without values of a word that are alike, apart from the first of them.
-    pub(crate) fn distinct_words(&self, words: &'a [Word], alike: fn(&Field) -> bool) -> Vec<Fields> {
-        self.ways_of(words, 0, |choices| {
-            let mut seen = false;
-            choices.retain(|choice| !choice.iter().all(alike) || !std::mem::replace(&mut seen, true));
-        })
+    /// The same behind the fields of the words before; with `alike`, of values of a word that are alike only the first.
+    pub(crate) fn words_behind(
+        &self,
+        before: Fields,
+        words: &'a [Word],
+        alike: Option<fn(&str) -> bool>,
+    ) -> Vec<Fields> {
+        self.ways_behind(before, words, 0, alike)
     }
 
     pub(crate) fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
-        self.ways_of(words, far, |_| {})
+        self.ways_of(words, far, None)
     }
 
-    fn ways_of(&self, words: &'a [Word], far: usize, select: impl Fn(&mut Vec<Fields>)) -> Vec<Fields> {
-        let mut ways: Vec<Fields> = vec![Fields::with_capacity(words.len())];
+    /// The lists of fields that one word may become, without those that are alike, apart from the first.
+    fn distinct(&self, word: &'a [Piece], far: usize, alike: fn(&str) -> bool) -> Vec<Fields> {
+        let mut seen = false;
+        let mut is_new = |is_alike: bool| !is_alike || !std::mem::replace(&mut seen, true);
+        // The values of a variable are told apart before fields are made of them.
+        if let [Piece::Variable { name, quoted }] = word
+            && let Values::Texts(texts) = &*self.values(name, far)
+            && !self.separators_change()
+        {
+            let texts: Vec<String> = texts.iter().filter(|text| is_new(alike(text))).cloned().collect();
+            let mut ways = vec![Partial::default()];
+            choose(&mut ways, &texts, *quoted);
+            return ways.into_iter().map(Partial::finish).collect();
+        }
+        let mut choices = self.word(word, far);
+        choices.retain(|choice| is_new(choice.iter().all(|field| field.known().is_some_and(alike))));
+        choices
+    }
+
+    /// The fields that the first words become, as long as each can become only one.
+    pub(crate) fn plain_fields(words: &[Word]) -> Fields {
+        let mut fields = Fields::with_capacity(words.len());
+        fields.extend(words.iter().map_while(|word| simple_field(word)));
+        fields
+    }
+
+    fn ways_of(&self, words: &'a [Word], far: usize, alike: Option<fn(&str) -> bool>) -> Vec<Fields> {
+        self.ways_behind(Fields::with_capacity(words.len()), words, far, alike)
+    }
+
+    /// The same behind fields that are known.
+    fn ways_behind(
+        &self,
+        before: Fields,
+        words: &'a [Word],
+        far: usize,
+        alike: Option<fn(&str) -> bool>,
+    ) -> Vec<Fields> {
+        let mut ways: Vec<Fields> = vec![before];
         for word in words {
             if let Some(field) = simple_field(word) {
                 match ways.as_mut_slice() {
@@ -63,8 +103,10 @@ impl<'a> Expander<'a> {
                 }
                 continue;
             }
-            let mut choices = self.word(word, far);
-            select(&mut choices);
+            let mut choices = match alike {
+                Some(alike) => self.distinct(word, far, alike),
+                None => self.word(word, far),
+            };
             if ways.len() * choices.len() > MOST_WAYS {
                 choices = vec![vec![Field::unknown()]];
             }
@@ -216,6 +258,12 @@ impl<'a> Expander<'a> {
 
     pub(super) fn plain(&self, ways: &mut Vec<Partial>, text: &str, first: bool) {
         let mut text = text;
+        // `of=~/x`: some shells take it for an assignment.
+        if first && let Some(at) = assigned_home(text) {
+            let (name, value) = text.split_at(at);
+            push(ways, name);
+            text = value;
+        }
         if first && let Some(rest) = text.strip_prefix('~') {
             let (user, tail) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             self.tilde(ways, user);
@@ -241,9 +289,13 @@ impl<'a> Expander<'a> {
         }
     }
 
+    fn separators_change(&self) -> bool {
+        self.variables.separators_change || self.outer.separators_change
+    }
+
     fn variable(&self, ways: &mut Vec<Partial>, name: &str, quoted: bool, far: usize) {
         // With other separators a value may fall apart anywhere.
-        let whole = quoted || !(self.variables.separators_change || self.outer.separators_change);
+        let whole = quoted || !self.separators_change();
         match &*self.values(name, far) {
             Values::Texts(values) if whole => choose(ways, values, quoted),
             Values::Files(fields) => go_on(ways, fields),
@@ -251,6 +303,12 @@ impl<'a> Expander<'a> {
             Values::Texts(_) | Values::Unknown => lose(ways),
         }
     }
+}
+
+/// Where the value begins in a word that looks like an assignment of a home.
+fn assigned_home(text: &str) -> Option<usize> {
+    let at = text.find('=').filter(|at| text.as_bytes().get(at + 1) == Some(&b'~'))?;
+    text::is_assignment(text).then_some(at + 1)
 }
 
 /// Whether a process substitution is a word of its own, or the value of an option.
@@ -261,7 +319,7 @@ fn is_apart(word: &[Piece]) -> bool {
 /// The one field that a word becomes in which nothing expands, or all of it to something unknown; most words are such.
 fn simple_field(word: &[Piece]) -> Option<Field> {
     match word {
-        [Piece::Plain(text)] if !text.starts_with('~') && !brace::may_expand(text) => {
+        [Piece::Plain(text)] if !text.starts_with('~') && !brace::may_expand(text) && assigned_home(text).is_none() => {
             Some(Field { glob: is_pattern(text), ..Field::literal(text) })
         }
         [Piece::Quoted(text)] => Some(Field::literal(text)),

@@ -214,7 +214,7 @@ impl<'a> Variables<'a> {
 
     /// One element of a loop: followed only if it stands for exactly one value.
     fn element(&mut self, name: &str, word: &'a Word) {
-        let listing = matches!(word.pieces.as_slice(), [Piece::Output { .. }]);
+        let listing = matches!(word.pieces.as_slice(), [Piece::Output { quoted: false, .. }]);
         let single = listing
             || word.iter().all(|piece| match piece {
                 Piece::Plain(text) => !text.contains('{'),

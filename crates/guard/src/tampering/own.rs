@@ -5,6 +5,7 @@ use ollm_protocol::dialect::AGENTS;
 use crate::{
     destructive::Finding,
     field::Field,
+    names::Names,
     program::{Arguments, Files},
     text,
     walk::Run,
@@ -42,7 +43,7 @@ pub(super) fn command(run: &Run) -> Option<Finding> {
     if run.args.iter().any(sets_hooks) {
         return Some(Finding::block(format!("{REASON}: {}", run.shown())));
     }
-    let words = words(run);
+    let words: Vec<&Field> = words(run).collect();
     let has = |wanted: &str| words.iter().any(|word| is(word, wanted));
     let begins = |wanted: &str| words.first().is_some_and(|word| is(word, wanted));
     let forbidden = VERBS.iter().any(|(noun, verbs)| match verbs {
@@ -63,15 +64,15 @@ fn by_another_name(run: &Run) -> Option<Finding> {
     if removes_us(run) || loosens_agent(run) {
         return Some(Finding::ask(format!("{REASON}: {}", run.shown())));
     }
-    let words = words(run);
-    let (noun, verb) = (words.first()?, words.get(1));
+    let mut words = words(run);
+    let noun = words.next()?;
     // Other agents have hooks of their own.
     let is_noun = |ours: &str| is(noun, ours) || noun.text.strip_suffix('s').is_some_and(|noun| noun == ours);
-    let ours = VERBS.iter().filter(|(ours, _)| is_noun(ours)).any(|(noun, verbs)| {
-        let Some(verb) = verb else { return false };
+    let ours = VERBS.iter().find(|(ours, _)| is_noun(ours)).is_some_and(|(noun, verbs)| {
+        let Some(verb) = words.next() else { return false };
         match (*noun, verbs) {
             // Many programs have one; ours are named by their keys.
-            ("config", _) => verbs.iter().any(|ours| is(verb, ours)) && words.get(2).is_some_and(|key| is_key(key)),
+            ("config", _) => verbs.iter().any(|ours| is(verb, ours)) && words.next().is_some_and(is_key),
             (_, []) => AGENTS.iter().any(|agent| is(verb, agent.name)),
             _ => verbs.iter().any(|ours| is(verb, ours)),
         }
@@ -86,7 +87,7 @@ fn removes_us(run: &Run) -> bool {
     const REMOVALS: &[&str] =
         &["-R", "-e", "-r", "delete", "erase", "purge", "remove", "rm", "un", "uninstall", "unlink"];
     let removes = |arg: &Field| REMOVALS.contains(&arg.text.as_str());
-    run.args.iter().any(removes) && run.args.iter().any(|arg| is(arg, "ollm"))
+    run.args.iter().any(|arg| is(arg, "ollm")) && run.args.iter().any(removes)
 }
 
 /// Whether another agent is started with less to guard it.
@@ -101,9 +102,9 @@ fn loosens_agent(run: &Run) -> bool {
 }
 
 /// The first words that are neither options nor their values (`--set KEY=VALUE`), any number of which may come first.
-fn words(run: &Run) -> Vec<&Field> {
-    let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
-    run.args.iter().filter(|arg| !is_option(arg)).take(6).collect()
+fn words(run: &Run) -> impl Iterator<Item = &Field> {
+    let is_option = |arg: &Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
+    run.args.iter().filter(move |arg| !is_option(arg)).take(6)
 }
 
 fn is(word: &Field, wanted: &str) -> bool {
@@ -112,7 +113,8 @@ fn is(word: &Field, wanted: &str) -> bool {
 
 /// Whether a word sets one of the switches of hooks: `hooks.guards=false`, `--set=hooks.guards=false`.
 fn sets_hooks(arg: &Field) -> bool {
-    arg.text.trim_start_matches("--set=").starts_with("hooks.") && (arg.text.contains('=') || arg.open())
+    let setting = arg.text.strip_prefix("--set=").unwrap_or(&arg.text);
+    setting.starts_with("hooks.") && (arg.text.contains('=') || arg.open())
 }
 
 /// Whether a word is one of our settings that decide what runs.
@@ -154,11 +156,11 @@ pub(super) fn copy(run: &Run, is_ours: impl Fn(&Field) -> bool) -> Option<Findin
 /// Whether a program types text into a terminal or starts something there.
 fn types(run: &Run) -> bool {
     #[rustfmt::skip]
-    const TYPISTS: &[&str] = &[
+    const TYPISTS: Names<64> = Names::of(&[&[
         "tmux", "screen", "byobu", "zellij", "kitty", "wezterm", "dtach", "abduco", "xdotool", "ydotool", "wtype",
         "expect", "script", "at", "batch", "crontab", "systemd-run", "ttyd", "tmate", "konsole", "xterm", "osascript",
-    ];
-    TYPISTS.contains(&run.name.as_str())
+    ]]);
+    TYPISTS.tables_with(&run.name) != 0
 }
 
 /// Signals to our processes, by any pattern that fits their names.

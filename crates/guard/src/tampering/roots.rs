@@ -10,7 +10,10 @@ use std::{
 
 use ollm_protocol::protected::{From, PROTECTED, Row};
 
-use crate::path::{self, Pattern};
+use crate::{
+    names::Names,
+    path::{self, Pattern},
+};
 
 /// A folder with protected files in it.
 pub(super) struct Root {
@@ -122,7 +125,7 @@ impl Roots {
         let fits_folder = |folder: &str| {
             let mut wanted = pattern.iter();
             let fits =
-                folder.split_terminator('/').all(|part| wanted.next().is_none_or(|wanted| path::fits(wanted, part)));
+                folder.split_terminator('/').all(|part| wanted.next().is_none_or(|wanted| fits_part(wanted, part)));
             fits.then_some(wanted.next())
         };
         let mut roots = self.folders.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
@@ -142,7 +145,8 @@ impl Roots {
 
     /// Whether a folded name is part of a protected path, wherever that begins.
     pub(super) fn has_part(&self, part: &str) -> bool {
-        self.any_part(|name| name.eq_ignore_ascii_case(part))
+        let mut keys = self.folders.iter().flat_map(|root| &root.keys).chain(&self.single);
+        is_part(part) || keys.any(|key| key.split('/').any(|known| known == part))
     }
 
     /// Whether a part of a protected path may end as what fits this pattern does.
@@ -187,6 +191,28 @@ impl Roots {
     pub(super) fn single(&self) -> &[String] {
         &self.single
     }
+}
+
+/// All parts of all names in the table.
+const PARTS: Names<512> = parts();
+
+const fn parts() -> Names<512> {
+    let (mut names, mut rows) = (Names::of(&[]), PROTECTED);
+    while let Some((row, rest)) = rows.split_first() {
+        names = names.with_parts(row.home, 1).with_parts(row.project, 1);
+        rows = rest;
+    }
+    names
+}
+
+/// Whether some name in the table has this part.
+pub(super) fn is_part(part: &str) -> bool {
+    PARTS.tables_with(part) != 0
+}
+
+/// Whether a part of a path fits; most parts of a pattern are none.
+fn fits_part(wanted: &str, part: &str) -> bool {
+    wanted == part || (wanted.contains(['*', '?', '[']) && path::fits(wanted, part))
 }
 
 fn first_part(name: &str) -> &str {

@@ -12,7 +12,7 @@ use std::{
 
 use ollm_protocol::protected::{From, Lock, Protected, protected};
 
-use super::roots::Roots;
+use super::roots::{Roots, is_part};
 use crate::{
     field::{Field, Place},
     path,
@@ -47,7 +47,7 @@ pub(super) struct Watch {
     single: Vec<PathBuf>,
     roots: Roots,
     /// Every path, ready for comparison; most calls touch nothing near one.
-    lists: OnceCell<Lists>,
+    guarded: OnceCell<Vec<Guarded>>,
     resolver: RefCell<path::Resolver>,
     /// The last folders, and the names in them that may be protected: nothing if any may.
     names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
@@ -60,14 +60,7 @@ pub(super) struct Watch {
 /// The names in some folders that may be protected; nothing if any may.
 type FolderNames = Option<Rc<[&'static str]>>;
 
-/// The protected paths, ready for comparison.
-#[derive(Default)]
-struct Lists {
-    guarded: Vec<Guarded>,
-    /// Those that only file tools must not touch.
-    personal: Vec<Guarded>,
-}
-
+/// A protected path, ready for comparison.
 pub(super) struct Guarded {
     pub(super) path: PathBuf,
     /// The key of the path as written, and as it is once links are followed.
@@ -105,7 +98,7 @@ impl Watch {
             projects,
             single,
             roots,
-            lists: OnceCell::new(),
+            guarded: OnceCell::new(),
             resolver: RefCell::new(resolver),
             names: RefCell::default(),
             visible: OnceCell::new(),
@@ -132,31 +125,24 @@ impl Watch {
         (field.open() && !field.glob) || self.check(field, place, Reach::File).is_some_and(ours)
     }
 
-    fn lists(&self) -> &Lists {
-        self.lists.get_or_init(|| {
-            let mut lists = Lists::default();
-            let mut resolver = self.resolver.borrow_mut();
-            let single = self.single.iter().map(|path| Protected {
-                path: path.clone(),
-                from: From::Everybody,
-                lock: Lock::Locked,
-            });
-            for Protected { path, from, .. } in
-                protected(self.home.as_deref(), &self.projects).into_iter().chain(single)
-            {
-                let (real, exists) = resolver.look(&path);
-                let mut keys = spellings(&path, &real);
-                // A link to the root protects nothing: all would be in it.
-                keys.retain(|key| !key.is_empty());
-                let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
-                list.push(Guarded { path, keys, exists });
-            }
-            lists
-        })
+    /// The protected paths that these must not change, ready for comparison.
+    fn written_out(&self, wanted: From) -> Vec<Guarded> {
+        let mut resolver = self.resolver.borrow_mut();
+        let single = self.single.iter().filter(|_| wanted == From::Everybody);
+        let single = single.map(|path| Protected { path: path.clone(), from: wanted, lock: Lock::Locked });
+        let all = protected(self.home.as_deref(), &self.projects).into_iter().chain(single);
+        let ready = all.filter(|protected| protected.from == wanted).map(|Protected { path, .. }| {
+            let (real, exists) = resolver.look(&path);
+            let mut keys = spellings(&path, &real);
+            // A link to the root protects nothing: all would be in it.
+            keys.retain(|key| !key.is_empty());
+            Guarded { path, keys, exists }
+        });
+        ready.collect()
     }
 
     fn guarded(&self) -> &[Guarded] {
-        &self.lists().guarded
+        self.guarded.get_or_init(|| self.written_out(From::Everybody))
     }
 
     /// Whether a change of this field changes something protected.
@@ -165,7 +151,7 @@ impl Watch {
             return None;
         }
         if field.open() {
-            return self.check_open(field, place);
+            return self.check_open(field, place, reach);
         }
         if let Some(hit) = self.lent(field, place, reach) {
             return Some(hit);
@@ -230,8 +216,8 @@ impl Watch {
         let folder = place.folders.first()?;
         let spelling = path::key(&path::resolve(&folder.join(&field.text)));
         let holds = |key: &String| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
-        let hit = self.lists().personal.iter().find(|guarded| guarded.keys.iter().any(holds));
-        hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
+        let mut personal = self.written_out(From::FileTools).into_iter();
+        personal.find(|guarded| guarded.keys.iter().any(holds)).map(|guarded| Hit::Perhaps(guarded.path))
     }
 
     /// Whether code names something protected.
@@ -338,8 +324,11 @@ impl Watch {
             let hidden = |part: &String| part.starts_with('.');
             (1..=parts.len().min(key.len())).any(|count| {
                 let (Some(begin), Some(end)) = (parts.get(..count), key.get(key.len() - count..)) else { return false };
-                let is_git_hook = || parts.get(1).is_some_and(|name| GIT_HOOKS.contains(&name.as_str()));
-                begin == end && (count > 1 || begin.iter().any(hidden) || begin == ["hooks"] && is_git_hook())
+                let is_hook = || match parts.get(1) {
+                    Some(name) => GIT_HOOKS.contains(&name.as_str()),
+                    None => reach == Reach::Tree,
+                };
+                begin == end && (count > 1 || begin.iter().any(hidden) || begin == ["hooks"] && is_hook())
             }) || (reach != Reach::File
                 && parts.last().is_some_and(|last| hidden(last) && key.contains(&last.as_str())))
         };
@@ -348,7 +337,7 @@ impl Watch {
     }
 
     /// A field with an unknown part: the folder before it, or the parts behind it.
-    fn check_open(&self, field: &Field, place: &Place) -> Option<Hit> {
+    fn check_open(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
         if field.listed {
             return self.check_listed(field, place);
         }
@@ -363,16 +352,28 @@ impl Watch {
         }
         let tail = field.tail.as_deref().unwrap_or_default();
         let (_, tail) = tail.split_once('/')?;
-        self.by_ending(tail, Reach::File).or_else(|| self.by_name(tail).filter(|_| field.hollow.is_none()))
+        self.by_ending(tail, reach).or_else(|| self.by_name(field, place, tail))
     }
 
-    /// A file in a folder that a command or a file names: it may be that of an agent. What people keep in variables is their own.
-    fn by_name(&self, name: &str) -> Option<Hit> {
-        let is_it = |known: &str| known.contains('.') && known.eq_ignore_ascii_case(name);
-        if OWN_FILES.iter().any(|own| is_it(own)) {
-            return self.single.first().map(|own| Hit::Perhaps(own.join(name)));
+    /// A file in a folder that is not written out: it may be that of an agent.
+    fn by_name(&self, field: &Field, place: &Place, name: &str) -> Option<Hit> {
+        let own = OWN_FILES.iter().any(|own| own.eq_ignore_ascii_case(name)) || is_hook_file(name);
+        let listed = name.contains('.') && is_part(name);
+        let in_hooks = begins_with(name, "hooks/");
+        if !own && !listed && !in_hooks {
+            return None;
         }
-        self.roots.named().find(|named| is_it(named.last)).map(|named| Hit::Perhaps(named.path()))
+        let own = self.single.first().filter(|_| own).map(|folder| folder.join(name));
+        let listed = self.roots.named().filter(|named| listed && named.last.eq_ignore_ascii_case(name));
+        let hooks = self.roots.named().filter(|named| in_hooks && named.last.eq_ignore_ascii_case("hooks"));
+        let hooks = hooks.filter_map(|named| Some(named.path().parent()?.join(name))).filter(|hook| hook.exists());
+        let mut paths = own.into_iter().chain(listed.map(|named| named.path())).chain(hooks);
+        // What stands before a variable that people set says where the path begins.
+        let begins = |path: &PathBuf| {
+            let begins = |folder: &PathBuf| path.starts_with(path::tidy(&path::in_folder(folder, &field.text)));
+            field.hollow.is_none() || field.text.is_empty() || place.folders.iter().any(begins)
+        };
+        paths.find(begins).map(Hit::Perhaps)
     }
 
     /// Another name of the same file.
@@ -397,7 +398,16 @@ impl Watch {
 }
 
 /// Files in our own folders that decide what runs.
-const OWN_FILES: &[&str] = &["config.yaml", "mcp.json", "policy.yaml"];
+const OWN_FILES: &[&str] = &["config.yaml", "mcp.json", "policy.yaml", "settings/mcp.json", "trusted-hooks.json"];
+
+/// Whether a path from our folder on may be a file that declares hooks.
+fn is_hook_file(name: &str) -> bool {
+    begins_with(name, "hooks/") && [".json", ".yaml", ".yml", ".kiro.hook"].iter().any(|end| name.ends_with(end))
+}
+
+fn begins_with(text: &str, begin: &str) -> bool {
+    text.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin))
+}
 
 /// What `git` runs in its folder of hooks, as far as anybody plants something there.
 const GIT_HOOKS: &[&str] = &[

@@ -1,6 +1,6 @@
 //! The table of commands whose arguments end in another command, and where that one begins.
 
-use crate::{field::Field, names::Names};
+use crate::{field::Field, names::Names, text};
 
 /// A command whose arguments end in another command.
 pub(super) struct Carrier {
@@ -148,7 +148,7 @@ pub(super) fn carried(fields: &[Field], carrier: &Carrier) -> Carried {
             let words = if options { option_words(carrier, field) } else { Some(1) };
             known &= words.is_some();
             at += words.unwrap_or(1);
-        } else if is_assignment(text) && matches!(carrier.name, "sudo" | "doas") {
+        } else if text::is_assignment(text) && matches!(carrier.name, "sudo" | "doas") {
             at += 1;
         } else if own > 0 {
             own -= 1;
@@ -183,15 +183,19 @@ fn option_words(carrier: &Carrier, option: &Field) -> Option<usize> {
 }
 
 /// Tools with a verb (`run`, `exec`) before the command.
-const RUNNERS: &[&str] = &["uv", "poetry", "pipenv", "pdm", "bundle", "mise", "rye", "hatch"];
+const RUNNERS: Names<32> = Names::of(&[
+    &["uv", "poetry", "pipenv", "pdm", "bundle", "mise", "rye", "hatch"],
+    // Scripts of others stand where their verb does, and have words of their own.
+    &["bun", "pnpm", "yarn"],
+]);
 
 pub(super) fn verb_of_runner(name: &str, fields: &[Field]) -> Option<usize> {
     let is_verb = |field: &Field| matches!(field.known(), Some("run" | "exec" | "x" | "dlx"));
-    // Scripts of others stand where its verb does, and have words of their own.
-    if matches!(name, "bun" | "pnpm" | "yarn") {
-        return fields.get(1).filter(|verb| is_verb(verb)).map(|_| 1);
+    match RUNNERS.tables_with(name) {
+        0 => None,
+        1 => fields.iter().position(is_verb),
+        _ => fields.get(1).filter(|verb| is_verb(verb)).map(|_| 1),
     }
-    if RUNNERS.contains(&name) { fields.iter().position(is_verb) } else { None }
 }
 
 /// Whether this is a bundle of one-letter options with this one among them.
@@ -199,12 +203,6 @@ pub(super) fn is_cluster(option: &str, letter: char) -> bool {
     option
         .strip_prefix('-')
         .is_some_and(|letters| letters.chars().all(|next| next.is_ascii_alphabetic()) && letters.contains(letter))
-}
-
-pub(super) fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|next| next == '_' || next.is_ascii_alphanumeric())
-    })
 }
 
 const NAMES: Names<128> = with_carriers(Names::of(&[]), 1);

@@ -1,10 +1,10 @@
 //! Commands that run other commands: what is left when their own arguments are taken away.
 
-use std::{path::Path, sync::OnceLock};
+use std::{borrow::Cow, path::Path, sync::OnceLock};
 
 use super::{
     Feed, Run, Walker,
-    carrier::{COMMAND, Carried, RUNNER, WATCH, carried, find_carrier, is_assignment, is_cluster, verb_of_runner},
+    carrier::{COMMAND, Carried, RUNNER, WATCH, carried, find_carrier, is_cluster, verb_of_runner},
     shells::SHELLS,
     streams,
 };
@@ -77,13 +77,15 @@ impl Walker {
             } else if name == "eval" && fields.iter().all(|field| field.known().is_some_and(is_plain)) {
                 // Plain words are the same words when they are read once more.
                 fields = fields.skip(1);
-            } else if let Some(alias) = self.aliases.remove(&name) {
+            } else if !self.aliases.is_empty()
+                && let Some(alias) = self.aliases.remove(name.as_ref())
+            {
                 // An alias is not looked up again in what it stands for.
                 let rest = fields.iter().skip(1).cloned();
                 let words = alias.into_iter().map(Field::literal).chain(rest).collect();
                 return self.taken_apart(words, feed, depth + 1);
             } else {
-                return self.dispatch(name, &fields, feed, depth);
+                return self.dispatch(&name, &fields, feed, depth);
             }
         }
         self.unclear("too many commands within commands");
@@ -104,36 +106,36 @@ impl Walker {
                 Some(folder) if FOLDER_OPTIONS.contains(&option) => self.place.change(&folder),
                 _ => {}
             }
-            if is_assignment(&field.text) {
+            if text::is_assignment(&field.text) {
                 self.outer.taint(option);
             }
         }
         let name = own.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
         // Its own options may name files; all that `sudo -e` is given are files to edit.
         let edits = name == "sudo" && own.iter().any(|arg| is_cluster(&arg.text, 'e') || arg.text == "--edit");
-        self.work(name.to_string(), if edits { fields } else { &own }, &Feed::Nothing);
+        self.work(&name, if edits { fields } else { &own }, &Feed::Nothing);
         // The word behind an option that is not known may be its value, and the command begin later.
         self.guess_run(&name, if carried.known { &own } else { fields }, feed, depth + 1);
         self.covered |= !carried.known;
     }
 
     /// Commands that are neither plain programs nor plain prefixes.
-    fn dispatch(&mut self, name: String, fields: &Tail, feed: &Feed, depth: usize) {
+    fn dispatch(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
-        if streams::runs_stream(&name, args) {
+        if streams::runs_stream(name, args) {
             self.unclear(format!("a program may run what another command prints: {}", show(fields)));
         }
-        match name.as_str() {
+        match name {
             "eval" => self.text(args, "eval", depth),
             "trap" => self.trap(args, depth),
-            "alias" | "hash" => self.alias(&name, args, depth),
+            "alias" | "hash" => self.alias(name, args, depth),
             "watch" => self.text(&fields.skip(carried(fields, &WATCH).at), "watch", depth),
             "parallel" => self.parallel(fields, depth),
             "script" => {
-                self.text_option(&name, fields, feed, depth);
+                self.text_option(name, fields, feed, depth);
                 self.work(name, fields, feed);
             }
-            "su" | "runuser" | "sg" | "flock" | "nix-shell" => self.text_option(&name, fields, feed, depth),
+            "su" | "runuser" | "sg" | "flock" | "nix-shell" => self.text_option(name, fields, feed, depth),
             "at" | "batch" | "crontab" => {
                 self.guess_written(fields, depth);
                 self.scheduled(args, feed, depth);
@@ -141,10 +143,10 @@ impl Walker {
             }
             "xargs" => self.xargs(fields, feed, depth),
             "find" | "fd" | "fdfind" => {
-                self.find(&name, fields, depth);
+                self.find(name, fields, depth);
                 self.work(name, fields, feed);
             }
-            "cd" | "chdir" | "pushd" | "popd" => self.change_folder(&name, args),
+            "cd" | "chdir" | "pushd" | "popd" => self.change_folder(name, args),
             "." | "source" if self.run_written(&fields.skip(1), feed, depth) => {}
             "." | "source" if args.first().is_some_and(|file| is_stream(file, feed)) => {
                 self.unclear(format!("a script comes from somewhere else: {}", show(fields)));
@@ -164,11 +166,11 @@ impl Walker {
             }
             _ => {
                 self.run_written(fields, feed, depth);
-                let program = Program::of(&name);
-                if program::runs_its_input(&name) && (is_fed_code(args, feed) || is_given_code(args)) {
+                let program = Program::of(name);
+                if program::runs_its_input(name) && (is_fed_code(args, feed) || is_given_code(args)) {
                     self.unclear(format!("an interpreter runs whatever it is fed: {}", show(fields)));
                 }
-                self.run_tasks(&name, args, depth);
+                self.run_tasks(name, args, depth);
                 if !program.only_reads {
                     self.guess_written(fields, depth);
                 }
@@ -178,7 +180,7 @@ impl Walker {
                         show(fields)
                     ));
                 }
-                self.guess_by(program, &name, fields, feed, depth + 1);
+                self.guess_by(program, name, fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
                 if self.guesses == 0 || !is_idle(program, fields) {
                     self.work_of(program, name, fields, feed);
@@ -188,11 +190,11 @@ impl Walker {
     }
 
     /// The program that does the work.
-    pub(super) fn work(&mut self, name: String, fields: &Tail, feed: &Feed) {
-        self.work_of(Program::of(&name), name, fields, feed);
+    pub(super) fn work(&mut self, name: &str, fields: &Tail, feed: &Feed) {
+        self.work_of(Program::of(name), name, fields, feed);
     }
 
-    fn work_of(&mut self, program: Program, name: String, fields: &Tail, feed: &Feed) {
+    fn work_of(&mut self, program: Program, name: &str, fields: &Tail, feed: &Feed) {
         let input = match feed {
             Feed::Text(text) => text.clone(),
             _ if program.arguments == Arguments::Code => fields.iter().skip(1).find_map(|arg| self.written_text(arg)),
@@ -203,7 +205,7 @@ impl Walker {
         }
         let place = self.place.clone();
         let args = fields.skip(1);
-        self.push_run(Run { program, name, args, place, input, touches: OnceLock::new() });
+        self.push_run(Run { program, name: name.to_owned(), args, place, input, touches: OnceLock::new() });
     }
 
     /// Another name for a command.
@@ -338,7 +340,7 @@ pub(super) fn is_stream(file: &Field, feed: &Feed) -> bool {
 }
 
 /// The name of the program that a word means, if that much is known of it.
-fn program_name(word: &Field) -> Option<String> {
+fn program_name(word: &Field) -> Option<Cow<'_, str>> {
     let known = match &word.tail {
         None if !word.glob => word.text.as_str(),
         // Wherever the folder is, this is the program in it.
@@ -346,7 +348,7 @@ fn program_name(word: &Field) -> Option<String> {
         _ => return None,
     };
     // In zsh `=rm` is the path of `rm`.
-    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)).into_owned())
+    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)))
 }
 
 pub(super) fn show(fields: &[Field]) -> String {

@@ -219,7 +219,9 @@ impl Found {
             let Some(pattern) = args.get(at + 1).filter(|_| kinds.contains(&arg.text.as_str())) else { continue };
             let word = |index: usize| args.get(index).map(|arg| arg.text.as_str());
             let refused = at.checked_sub(1).and_then(word).is_some_and(|word| matches!(word, "!" | "-not"));
-            if refused || word(at + 2) == Some("-prune") {
+            // Without an alternative, the action is on what is not gone into.
+            let pruned = word(at + 2) == Some("-prune") && matches!(word(at + 3), Some("-o" | "-or" | ","));
+            if refused || pruned {
                 left_out.push(pattern.text.to_lowercase());
             } else if pattern.open() {
                 wanted.push("*".to_owned());

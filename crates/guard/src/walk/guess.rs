@@ -20,7 +20,7 @@ use crate::{
     text,
 };
 use code::takes_code;
-pub(super) use inert::{is_inert, is_inert_word, varies_inertly};
+pub(super) use inert::{is_inert, is_inert_text, varies_inertly};
 
 /// How deep a guess within a guess is followed.
 const MOST_GUESSES: usize = 8;
@@ -81,21 +81,22 @@ impl Walker {
             }
             _ => false,
         };
-        if fields.windows(2).any(is_code) {
+        // Most arguments are neither lines nor names of programs that do harm.
+        let given = fields.iter().skip(1);
+        let marked = given.clone().any(|field| has_mark(&field.text));
+        if marked && fields.windows(2).any(is_code) {
             self.guess_code(name, fields, feed, depth);
         }
-        // Most arguments are neither lines nor names of programs that do harm.
-        let may_run = |field: &Field| {
-            is_line(&field.text) || field.text.starts_with('[') || does_harm(&path::base_name(&field.text))
-        };
-        if !matches!(feed, Feed::Text(Some(_))) && !fields.iter().skip(1).any(may_run) {
+        let may_run = |field: &Field| (marked && is_line(&field.text)) || does_harm(&path::base_name(&field.text));
+        let is_list = |field: &Field| marked && field.text.starts_with('[');
+        if !matches!(feed, Feed::Text(Some(_))) && !given.clone().any(|field| is_list(field) || may_run(field)) {
             return;
         }
         self.guessed(|walker| {
             for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
                 walker.outer.taint(name);
             }
-            for field in fields.iter().skip(1) {
+            for field in given.filter(|_| marked) {
                 walker.guess_argument(&field.text, depth);
             }
             if !names {
@@ -313,6 +314,12 @@ impl Walker {
     }
 }
 
+/// Whether text has a character that no plain word, path or option has: it may be a line, a list or code.
+fn has_mark(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'/' | b':' | b'=' | b'_');
+    !text.bytes().all(is_plain)
+}
+
 /// Whether text is more than one word to a shell.
 fn is_line(text: &str) -> bool {
     let mut before = b' ';
@@ -388,7 +395,7 @@ fn named_folder(text: &str) -> Option<&str> {
 
 fn assigned_name(text: &str) -> Option<&str> {
     let (name, _) = text.split_once('=').filter(|_| !text.contains([' ', '\n']))?;
-    carrier::is_assignment(text).then_some(name)
+    text::is_assignment(text).then_some(name)
 }
 
 /// Programs that are looked at because of the harm they can do, or because they run others.

@@ -6,7 +6,7 @@ use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Word, bare
 
 use super::{
     Deed, Feed, Walker,
-    guess::{is_inert, is_inert_word, is_run_name, varies_inertly},
+    guess::{is_inert, is_inert_text, is_run_name, varies_inertly},
 };
 use crate::field::{Expander, Field, Outer, Place, Variables, literal};
 
@@ -138,12 +138,15 @@ impl<'a> Scene<'_, 'a> {
 
     /// A command for all that its words may become.
     fn run_ways(&mut self, words: &'a [Word], feed: &Feed, depth: usize) {
-        let expander = self.expander(feed);
-        let mut ways = if self.walker.aliases.is_empty() && varies_inertly(words) {
-            expander.distinct_words(words, is_inert_word)
-        } else {
-            expander.words(words)
-        };
+        let plain = Expander::plain_fields(words);
+        let rest = words.get(plain.len()..).unwrap_or_default();
+        if rest.is_empty() {
+            return self.walker.run(plain.into(), feed, depth + 1);
+        }
+        let varies = self.variables.names().next().is_some() || !self.outer.names.is_empty();
+        let inertly = varies && self.walker.aliases.is_empty() && varies_inertly(words);
+        let alike = inertly.then_some(is_inert_text as fn(&str) -> bool);
+        let mut ways = self.expander(feed).words_behind(plain, rest, alike);
         if ways.len() == 1
             && let Some(fields) = ways.pop()
         {

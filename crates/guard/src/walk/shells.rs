@@ -90,7 +90,7 @@ impl Walker {
                     let script = fields.skip(at);
                     self.run_written(&script, feed, depth);
                     self.guess_run(&name, &script, feed, depth + 1);
-                    return self.work(name.into_owned(), &script, feed);
+                    return self.work(&name, &script, feed);
                 }
             }
         }
@@ -138,7 +138,7 @@ impl Walker {
     pub(super) fn text_option(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
         if name == "flock" {
             // The file comes into being.
-            self.work(name.to_owned(), &fields.head(carried(fields, &FLOCK).at), &Feed::Nothing);
+            self.work(name, &fields.head(carried(fields, &FLOCK).at), &Feed::Nothing);
         }
         let flags: &[&str] = if name == "nix-shell" { &["--run", "--command"] } else { &["-c", "--command"] };
         let is_flag = |field: &Field| field.known().is_some_and(|text| flags.contains(&text) || is_cluster(text, 'c'));

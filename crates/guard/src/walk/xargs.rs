@@ -32,7 +32,7 @@ impl Walker {
 
     pub(super) fn parallel(&mut self, fields: &Tail, depth: usize) {
         let at = carried(fields, &PARALLEL).at;
-        self.work("parallel".to_owned(), &fields.head(at), &Feed::Nothing);
+        self.work("parallel", &fields.head(at), &Feed::Nothing);
         let rest = fields.iter().skip(at);
         let mut command: Fields = rest.take_while(|field| !field.text.starts_with(":::")).cloned().collect();
         if command.is_empty() {
@@ -125,9 +125,12 @@ fn filled_line(line: &str) -> Option<String> {
 
 /// Puts something unknown for a mark.
 pub(super) fn fill(field: &mut Field, mark: &str) {
-    let text = field.text.clone();
-    if let Some((before, behind)) = text.split_once(mark) {
-        before.clone_into(&mut field.text);
-        field.tail = Some(behind.to_owned());
+    // Few words have one, and a search for text costs more than one for its first letter.
+    if !mark.starts_with(|first| field.text.contains(first)) {
+        return;
+    }
+    if let Some(at) = field.text.find(mark) {
+        let behind = field.text.split_off(at);
+        field.tail = behind.strip_prefix(mark).map(str::to_owned);
     }
 }

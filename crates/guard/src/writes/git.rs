@@ -110,7 +110,7 @@ fn begun(args: &[Field], mut folders: Fields) -> Vec<Touch> {
     let has = |option: &str| behind.iter().any(|arg| arg.text.starts_with(option));
     let inside = |name: &str| folders.iter().map(|folder| joined(folder, &Field::literal(name))).collect::<Fields>();
     let mut touches = each(folders.clone(), Touch::Content);
-    if has("--templ") {
+    if has_template(behind) {
         touches.extend(each(inside(".git/hooks"), Touch::Content));
     }
     if has("--sep") {
@@ -118,6 +118,12 @@ fn begun(args: &[Field], mut folders: Fields) -> Vec<Touch> {
     }
     touches.extend(each(folders, Touch::Project));
     touches
+}
+
+/// Whether a new repository gets hooks from a folder.
+fn has_template(behind: &[Field]) -> bool {
+    let value = |arg: &Field| arg.text.strip_prefix("--templ").map(|rest| arg.open() || !rest.ends_with('='));
+    behind.iter().filter_map(value).any(|named| named)
 }
 
 /// The folder that a repository is put into: the one that is named, or the last part of its address.
@@ -128,7 +134,9 @@ fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
         Field::literal(name.unwrap_or_default())
     };
     let folders = if rest.len() > 1 { rest.iter().skip(1).cloned().collect() } else { vec![named()] };
-    unpacked(run, folders)
+    // Hooks of a template run as soon as the files are there.
+    let hooks = has_template(&run.args).then(|| Touch::Perhaps(Field::literal(".git/hooks")));
+    unpacked(run, folders).into_iter().chain(hooks).collect()
 }
 
 /// A file as it is named from a folder on.

@@ -219,6 +219,22 @@ fn questions_that_nobody_can_answer_are_declined() {
 }
 
 #[test]
+fn every_request_may_come_back_with_a_question_but_not_for_ever() {
+    let accept = ElicitAnswer::Accept(Some(json!({"name": "Ada"})));
+    let fleet = fleet(settings(), Ports { elicit: Some(Arc::new(Person(accept))), ..Ports::default() });
+    fleet.add(scripted("stateless"), ServerMemory::default());
+    assert_eq!(text(&call(&fleet, "later", json!({})).unwrap()), "now");
+    let prompt = fleet.prompt("fake", "greet".into(), args(json!({"who": "you"}))).unwrap().wait().unwrap();
+    assert_eq!(prompt["messages"][0]["content"]["text"], "Hello you");
+    let resource = fleet.read("fake", "mem:one".into()).unwrap().wait().unwrap();
+    assert_eq!(resource["contents"][0]["text"], "its text");
+    let told = |tool: &str| call(&fleet, tool, json!({})).unwrap_err().to_string();
+    assert!(told("again").contains("it asked back 10 times"), "{}", told("again"));
+    assert!(told("nothing").contains("it asked back without a question"), "{}", told("nothing"));
+    assert_echoes(&fleet);
+}
+
+#[test]
 fn a_stateless_server_is_spoken_to_without_a_handshake() {
     let fleet = started("stateless");
     assert_echoes(&fleet);

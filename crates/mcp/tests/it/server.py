@@ -79,6 +79,15 @@ def call(request):
     return None
 
 
+def ask_back(request, question=None, state=None):
+    """Answers with a question instead of a result."""
+    schema = {"type": "object", "properties": {}}
+    params = {"mode": "form", "message": question, "requestedSchema": schema}
+    asked = {"who": {"method": "elicitation/create", "params": params}} if question else {}
+    result = {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+    send({"id": request["id"], "result": {key: value for key, value in result.items() if value is not None}})
+
+
 def list_tools(params):
     if MODE == "many":
         return {"tools": [tool(f"tool{number}") for number in range(10_000)]}
@@ -121,11 +130,15 @@ def answer(request):
     if method == "tools/call":
         if MODE == "stateless":
             assert request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
-            if request["params"]["name"] == "ask" and "inputResponses" not in request["params"]:
-                question = {"method": "elicitation/create", "params": {
-                    "mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}}
-                return send({"id": request["id"], "result": {
-                    "resultType": "input_required", "inputRequests": {"who": question}, "requestState": "s1"}})
+            name, state = request["params"]["name"], request["params"].get("requestState")
+            if name == "ask" and "inputResponses" not in request["params"]:
+                return ask_back(request, "Who?", "s1")
+            if name == "again":
+                return ask_back(request, "Who?", "s1")
+            if name == "nothing":
+                return ask_back(request)
+            if name == "later":
+                return send({"id": request["id"], "result": text("now")}) if state else ask_back(request, state="s2")
             if request["params"]["name"] == "ask":
                 assert request["params"]["requestState"] == "s1"
                 return send({"id": request["id"], "result": text(request["params"]["inputResponses"]["who"])})
@@ -139,6 +152,8 @@ def answer(request):
         return send({"id": request["id"], "result": call(request)})
     if method == "prompts/list":
         return send({"id": request["id"], "result": {"prompts": [{"name": "greet"}]}})
+    if method in ("prompts/get", "resources/read") and MODE == "stateless" and "inputResponses" not in request["params"]:
+        return ask_back(request, "Who?", "s3")
     if method == "prompts/get":
         message = {"role": "user", "content": {"type": "text", "text": "Hello " + request["params"]["arguments"]["who"]}}
         return send({"id": request["id"], "result": {"messages": [message]}})

@@ -1,11 +1,11 @@
 //! What a hook does. Each action is one descriptor in a file of its own: its keys as rows, its checks, what an approval is bound
-//! to, how people see it and what it needs. Reader, JSON Schema, reference, definition, trust and permissions ask the descriptor;
-//! none of them knows one action from another.
+//! to, how people see it, what it needs and how it is run. Reader, JSON Schema, reference, definition, trust, permissions and
+//! engine ask the descriptor; none of them knows one action from another.
 //!
-//! An action has two stages, like its hook: the declared [`ActionSpec`] and the valid [`Action`]. How a valid one is run is not
-//! said here: the engine has a file of the same name for that.
+//! An action has two stages, like its hook: the declared [`ActionSpec`], and the [`Action`] that is made of it when it is found
+//! valid. The latter is one of the few things that an engine can do, as data; several actions may end in the same.
 //!
-//! A new action is a file beside these, a file beside those of the engine, and a line in the table of each.
+//! A new action is a file beside these and a line in the table below.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::key::HookKey;
-use super::{Hook, HookError, HookSpec, Rules};
+use super::{Endpoint, Header, Hook, HookError, HookSpec, Rules};
 use crate::event::EventKind;
+use crate::verdict::Verdict;
 
 /// Puts a value into a field of the action that has it.
 macro_rules! field {
@@ -47,10 +48,10 @@ mod shell;
 
 pub use ask_agent::AskAgentSpec;
 pub use builtin::Builtin;
-pub use command::{CommandSpec, Program, holds_shell_characters};
-pub use http::{HttpSpec, HttpTarget};
+pub use command::{CommandSpec, holds_shell_characters};
+pub use http::HttpSpec;
 pub use mcp::McpSpec;
-pub use run_command::{RunCommand, RunCommandSpec};
+pub use run_command::RunCommandSpec;
 pub use shell::ShellSpec;
 
 /// A type of action: what can be said of it before there is one.
@@ -103,7 +104,7 @@ pub trait ActionDescriptor {
     /// Its type.
     fn kind(&self) -> &'static ActionType;
 
-    /// Checks it, and applies what the place of the hook says about it.
+    /// How it is run: checks it, applies what the place of the hook says about it, and says what an engine does.
     fn check(&self, hook: &HookSpec, events: &[EventKind], rules: &Rules) -> Result<Action, HookError>;
 
     /// What it needs.
@@ -137,27 +138,61 @@ pub trait ActionDescriptor {
     }
 }
 
-/// What a valid action says of itself to those who do not run it.
-trait ValidAction {
-    /// The file whose content decides what happens, where the place of the hook says which that is.
-    fn script(&self) -> Option<&PathBuf> {
-        None
-    }
+/// What a valid hook does: one of the few things that an engine can do. Texts may hold templates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Start this program, without a shell.
+    Program(Program),
+    /// Run this line of shell.
+    Shell(String),
+    /// Give this verdict.
+    Verdict(Box<Verdict>),
+    /// Post the event to this address.
+    Post(HttpTarget),
+    /// Call this tool of an MCP server.
+    Tool(McpSpec),
+    /// Call this closure of the embedding program.
+    Builtin(Builtin),
 }
 
-/// One line for each action: the declared type and the valid one.
+/// A program that may be started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The program: absolute, or to be found on the search path.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The file whose content decides what happens, if there is one.
+    pub script: Option<PathBuf>,
+    /// What of it is the answer.
+    pub answer: ProgramAnswer,
+}
+
+/// What of a program is its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramAnswer {
+    /// What it prints and how it ends, in the words of the hook's dialect.
+    Dialect,
+    /// How it ends, and nothing else.
+    Status,
+}
+
+/// An address that an event may be posted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpTarget {
+    /// The address.
+    pub endpoint: Endpoint,
+    /// Headers beside our own.
+    pub headers: Vec<Header>,
+}
+
+/// One line for each action.
 macro_rules! actions {
-    ($($(#[$about:meta])* $name:ident($declared:ty => $valid:ty),)+) => {
+    ($($(#[$about:meta])* $name:ident($declared:ty),)+) => {
         /// What a hook does, as declared.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum ActionSpec {
             $($(#[$about])* $name($declared),)+
-        }
-
-        /// What a valid hook does.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Action {
-            $($(#[$about])* $name($valid),)+
         }
 
         /// Every type of action.
@@ -171,32 +206,24 @@ macro_rules! actions {
                 }
             }
         }
-
-        impl Action {
-            fn valid(&self) -> &dyn ValidAction {
-                match self {
-                    $(Action::$name(action) => action,)+
-                }
-            }
-        }
     };
 }
 
 actions! {
     /// Starts a program, without a shell.
-    Command(CommandSpec => Program),
+    Command(CommandSpec),
     /// Runs a line of shell.
-    Shell(ShellSpec => ShellSpec),
+    Shell(ShellSpec),
     /// Gives the agent a prompt.
-    AskAgent(AskAgentSpec => AskAgentSpec),
+    AskAgent(AskAgentSpec),
     /// Runs a program whose answer is its exit status.
-    RunCommand(RunCommandSpec => RunCommand),
+    RunCommand(RunCommandSpec),
     /// Posts the event to an address.
-    Http(HttpSpec => HttpTarget),
+    Http(HttpSpec),
     /// Calls a tool of an MCP server.
-    Mcp(McpSpec => McpSpec),
+    Mcp(McpSpec),
     /// Calls a closure of the embedding program.
-    Builtin(Builtin => Builtin),
+    Builtin(Builtin),
 }
 
 impl ActionSpec {
@@ -219,7 +246,10 @@ impl ActionSpec {
 impl Action {
     /// The file whose content decides what happens, if there is one.
     pub fn script(&self) -> Option<&PathBuf> {
-        self.valid().script()
+        match self {
+            Action::Program(program) => program.script.as_ref(),
+            _ => None,
+        }
     }
 }
 

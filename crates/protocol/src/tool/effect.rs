@@ -128,15 +128,16 @@ impl Declaration {
         !self.effects.is_empty() && !self.has(|effect| !looks(effect))
     }
 
-    /// Every name by which a matcher may mean a call of this tool.
+    /// Every name of the tool, and of those whose work it does as well.
     pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
-        self.wanted_as().flat_map(|tool| {
+        let tools = TOOLS.iter().filter(|tool| self.does(tool));
+        tools.flat_map(|tool| {
             let foreign = FOREIGN.iter().filter(|row| row.tool.name == tool.name);
             std::iter::once(tool.name).chain(foreign.map(|row| row.name))
         })
     }
 
-    /// The tools whose matchers mean a call of this one, too.
+    /// The tools whose names in a matcher mean a call of this one, too.
     pub fn wanted_as(&'static self) -> impl Iterator<Item = &'static Declaration> {
         TOOLS.iter().copied().filter(|wanted| self.fits(wanted))
     }

@@ -216,6 +216,7 @@ impl Lexer {
     }
 
     /// Skips spaces, line continuations and a comment.
+    #[inline]
     pub(super) fn skip_blanks(&mut self) {
         if !matches!(self.at(0), ' ' | '\t' | '\\' | '#') {
             return;
@@ -459,12 +460,15 @@ impl Lexer {
 
     /// Whether `{name}<` or the like stands here: for other shells it is a word before a redirection.
     fn names_descriptor(&self) -> bool {
+        if self.at(0) != '{' {
+            return false;
+        }
         let is_name = |next: char| next == '_' || next.is_ascii_alphanumeric();
         let mut length = 1;
         while is_name(self.at(length)) {
             length += 1;
         }
-        self.at(0) == '{' && length > 1 && self.at(length) == '}' && matches!(self.at(length + 1), '<' | '>')
+        length > 1 && self.at(length) == '}' && matches!(self.at(length + 1), '<' | '>')
     }
 
     fn target(&mut self) -> Parsed<Word> {

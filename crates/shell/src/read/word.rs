@@ -211,6 +211,10 @@ impl Lexer {
     fn double_quoted(&mut self, word: &mut Word) -> Parsed<()> {
         let opened = self.offset();
         self.skip(1);
+        // Most quotes are around one expansion.
+        if word.pieces.is_empty() && self.at(0) == '$' {
+            word.pieces.reserve_exact(2);
+        }
         add(word, Piece::Quoted(String::new()));
         loop {
             match self.at(0) {
@@ -567,7 +571,7 @@ pub(super) fn plain(word: &mut Word, next: char) {
 
 /// Most words have one piece.
 fn add(word: &mut Word, piece: Piece) {
-    if word.pieces.is_empty() {
+    if word.pieces.capacity() == 0 {
         word.pieces.reserve_exact(1);
     }
     word.pieces.push(piece);

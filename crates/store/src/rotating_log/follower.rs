@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
@@ -17,6 +18,8 @@ const CHUNK: usize = 64 << 10;
 pub struct Follower {
     log: RotatingLog,
     current: Option<Followed>,
+    /// The file before it, which is read once more.
+    before: Option<Followed>,
 }
 
 /// A file and how far it was read.
@@ -34,31 +37,72 @@ struct Followed {
 
 impl Follower {
     pub(super) fn new(log: RotatingLog) -> Result<Follower, FileError> {
-        let mut current = followed(log.path())?;
-        if let Some(current) = &mut current {
-            current.offset = current.size()?;
+        let mut follower = Follower { log, current: None, before: None };
+        for age in 0..follower.log.bounds.files {
+            // Where the present file is missing, a rotation is under way.
+            if let Some(mut current) = followed(follower.log.aged(age))? {
+                current.offset = current.size()?;
+                follower.current = Some(current);
+                break;
+            }
         }
-        Ok(Follower { log, current })
+        Ok(follower)
     }
 
     /// The lines that came since the last call. It does not wait for any.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, FileError> {
-        let mut lines = Vec::new();
-        if let Some(current) = &mut self.current {
-            current.read(&mut lines)?;
+        let (mut lines, most) = (Vec::new(), self.log.longest_file());
+        if let Some(mut before) = self.before.take() {
+            before.read(&mut lines, most)?;
         }
-        // What was the present file may have been moved by a rotation, or by several.
-        let newer = match self.current.as_ref().map(|current| current.identity) {
-            None => self.log.bounds.files.min(1),
-            Some(identity) => self.age_of(identity)?,
-        };
-        for age in (0..newer).rev() {
-            if let Some(mut next) = followed(self.log.aged(age))? {
-                next.read(&mut lines)?;
-                self.current = Some(next);
+        loop {
+            if let Some(current) = &mut self.current {
+                current.read(&mut lines, most)?;
+            }
+            let Some(mut next) = self.next()? else { return Ok(lines) };
+            if let Some(mut current) = self.current.take() {
+                // Lines that came to it before the rotation, and those of writers who have not noticed yet.
+                current.read(&mut lines, most)?;
+                self.before = Some(current);
+            }
+            next.read(&mut lines, most)?;
+            self.current = Some(next);
+        }
+    }
+
+    /// The file after the one that is followed: a rotation, or several, may have moved that.
+    fn next(&self) -> Result<Option<Followed>, FileError> {
+        loop {
+            let age =
+                self.current.as_ref().map_or(Ok(self.log.bounds.files), |current| self.age_of(current.identity))?;
+            if age == self.log.bounds.files {
+                return self.oldest();
+            }
+            let Some(newer) = age.checked_sub(1) else { return Ok(None) };
+            let next = followed(self.log.aged(newer))?;
+            // A rotation in between has moved both by one; one that is under way leaves a gap.
+            if self.current.as_ref().map(|current| self.age_of(current.identity)).transpose()? == Some(age) {
+                return Ok(next);
             }
         }
-        Ok(lines)
+    }
+
+    /// The oldest file that is newer than the one that was followed and has been removed, if one was.
+    fn oldest(&self) -> Result<Option<Followed>, FileError> {
+        let removed = self.current.as_ref().and_then(Followed::modified);
+        let mut age = self.log.bounds.files;
+        while let Some(newer) = age.checked_sub(1) {
+            // The present file is newer whatever the clock says.
+            let is_newer = |next: &Followed| newer == 0 || next.modified() >= removed;
+            let next = followed(self.log.aged(newer))?.filter(is_newer);
+            age = match next {
+                // A rotation in between has moved an older one behind us.
+                Some(next) if self.age_of(next.identity)? != newer => self.log.bounds.files,
+                Some(next) => return Ok(Some(next)),
+                None => newer,
+            };
+        }
+        Ok(None)
     }
 
     /// How many rotations ago this file was the present one; all of them if it has been removed.
@@ -81,15 +125,25 @@ fn followed(path: PathBuf) -> Result<Option<Followed>, FileError> {
 }
 
 impl Followed {
+    fn modified(&self) -> Option<SystemTime> {
+        self.file.metadata().and_then(|meta| meta.modified()).ok()
+    }
+
     fn size(&self) -> Result<u64, FileError> {
         self.file.metadata().map(|meta| meta.len()).map_err(|error| failed("inspect", &self.path, error))
     }
 
-    fn read(&mut self, lines: &mut Vec<Vec<u8>>) -> Result<(), FileError> {
+    /// Reads what came, and of more than a file may hold only the end.
+    fn read(&mut self, lines: &mut Vec<Vec<u8>>, most: u64) -> Result<(), FileError> {
         let mut chunk = vec![0; CHUNK];
-        if self.size()? < self.offset {
+        let size = self.size()?;
+        if size < self.offset {
             // Somebody emptied it.
             (self.offset, self.too_long) = (0, false);
+            self.partial.clear();
+        }
+        if size - self.offset > most {
+            (self.offset, self.too_long) = (size - most, true);
             self.partial.clear();
         }
         loop {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 
+use super::LONGEST_LINE;
 use crate::file::{FileError, failed, open_regular};
 
 /// What is read at once; a line that is longer has the next reads twice as large.
@@ -23,6 +24,7 @@ pub struct Lines {
     most: u64,
     /// Lines that are not handed out yet, in the order of the file.
     bytes: Vec<u8>,
+    passed_over: bool,
 }
 
 /// The part of a file that was not read yet.
@@ -52,7 +54,12 @@ impl Lines {
             }
         }
         files.reverse();
-        Ok(Lines { files, most, bytes: Vec::new() })
+        Ok(Lines { files, most, bytes: Vec::new(), passed_over: false })
+    }
+
+    /// Whether older lines were passed over, because a file is longer than it may be.
+    pub fn has_passed_over(&self) -> bool {
+        self.passed_over
     }
 
     /// The last line of what was read; none if more must be read to know where it begins.
@@ -64,10 +71,12 @@ impl Lines {
         Some(self.bytes.split_off(start + 1))
     }
 
-    /// What is left at the start of a file: a line of its own, or the end of one that is not shown.
+    /// What is left at the start of a file: a line of its own, or the end of one that is not shown. What is longer than any
+    /// line is no such end, and may hold a line behind something else.
     fn first_line(&mut self, is_cut: bool) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.bytes);
-        Some(line).filter(|line| !is_cut && !line.is_empty())
+        self.passed_over |= is_cut;
+        Some(line).filter(|line| !line.is_empty() && (!is_cut || line.len() as u64 > LONGEST_LINE))
     }
 
     /// Reads a further part of the newest file that has one.

@@ -176,6 +176,20 @@ fn of_a_file_that_is_far_too_large_whole_lines_of_its_end_are_read() {
 }
 
 #[test]
+fn a_line_behind_something_far_too_large_is_handed_out_and_what_is_older_is_told() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 100, files: 1 });
+    trail.append("old").unwrap();
+    let file = OpenOptions::new().append(true).open(trail.path()).unwrap();
+    file.set_len(10 << 30).unwrap();
+    (&file).write_all(b"new\n").unwrap();
+    let mut read = trail.lines().unwrap();
+    let line = read.next().unwrap().unwrap();
+    assert!(line.ends_with(b"\0new") && line.len() < 1 << 20, "{}", line.len());
+    assert!(read.next().is_none() && read.has_passed_over());
+}
+
+#[test]
 fn lines_of_many_writers_stay_whole_and_none_is_lost() {
     let home = home();
     let roomy = trail(&home, ROOMY);
@@ -308,6 +322,68 @@ fn a_follower_hears_what_comes_after_it_across_any_number_of_rotations() {
     }
     assert_eq!(heard(&mut follower), many);
     assert_eq!(heard(&mut follower), Vec::<String>::new());
+}
+
+#[test]
+fn a_follower_loses_nothing_while_others_write_and_rotate() {
+    const WRITERS: usize = 4;
+    const LINES: usize = 2_000;
+    let home = home();
+    // Enough files that none is removed before it was read.
+    let trail = trail(&home, Bounds { file: 300, files: 400 });
+    let mut follower = trail.follow().unwrap();
+    let mut seen = Vec::new();
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let trail = trail.clone();
+                scope.spawn(move || {
+                    // Whoever rotates may be held up for so long that the others fill the file twice over.
+                    let kept = |number: &usize| trail.append(&format!("{writer}-{number}")).is_ok();
+                    (0..LINES).filter(kept).map(|number| format!("{writer}-{number}")).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            seen.extend(heard(&mut follower));
+        }
+        seen.extend(heard(&mut follower));
+        seen.extend(heard(&mut follower));
+        let mut written: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        written.sort();
+        seen.sort();
+        let missing: Vec<&String> = written.iter().filter(|line| !seen.contains(line)).collect();
+        assert!(
+            missing.is_empty() && seen.len() == written.len(),
+            "{missing:?} of {} and {}",
+            seen.len(),
+            written.len()
+        );
+    });
+}
+
+#[test]
+fn a_follower_of_a_removed_file_goes_on_with_newer_ones_only() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 20, files: 4 });
+    (0..8).for_each(|number| trail.append(&format!("line {number}")).unwrap());
+    let mut follower = trail.follow().unwrap();
+    fs::remove_file(trail.path()).unwrap();
+    assert_eq!(heard(&mut follower), Vec::<String>::new());
+    trail.append("new").unwrap();
+    assert_eq!(heard(&mut follower), ["new"]);
+}
+
+#[test]
+fn of_a_followed_file_that_becomes_far_too_large_only_the_end_is_read() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 100, files: 1 });
+    trail.append("one").unwrap();
+    let mut follower = trail.follow().unwrap();
+    let file = OpenOptions::new().append(true).open(trail.path()).unwrap();
+    file.set_len(10 << 30).unwrap();
+    (&file).write_all(b"\nlast\n").unwrap();
+    assert_eq!(heard(&mut follower), ["last"]);
 }
 
 #[test]

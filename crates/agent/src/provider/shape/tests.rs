@@ -1,82 +1,70 @@
+use serde_json::{Map, Value};
+
 use super::*;
 
-/// What a chat template insists on, as the templates of common models do.
-#[expect(clippy::struct_excessive_bools, reason = "each is a rule of its own")]
-struct Rules {
+/// What genuine chat templates do with short conversations, as scripts/real-templates.sh asked them.
+const RECORD: &str = include_str!("templates.json");
+
+/// The rules of one of them.
+struct Template {
     /// Whose template it is.
-    family: &'static str,
-    /// A system message may stand nowhere but at the beginning.
-    leading_system: bool,
-    /// No system message at all.
-    no_system: bool,
-    /// Prompts and answers take turns, beginning with a prompt; calls and results do not count.
-    alternates: bool,
-    /// Results stand right after their calls.
-    paired_results: bool,
-    /// Neither calls nor results.
-    no_tools: bool,
-    /// The last message is a prompt or a result.
-    ends_open: bool,
+    model: String,
+    /// A system message at the beginning.
+    system: Does,
+    /// A system message elsewhere.
+    later_system: Does,
+    /// Two prompts in a row.
+    two_prompts: Does,
+    /// A call and its result.
+    tools: Does,
 }
 
-const LAX: Rules = Rules {
-    family: "",
-    leading_system: false,
-    no_system: false,
-    alternates: false,
-    paired_results: false,
-    no_tools: false,
-    ends_open: true,
-};
-const LEADING: Rules = Rules { leading_system: true, ..LAX };
-const STRICT: Rules = Rules { leading_system: true, alternates: true, paired_results: true, ..LAX };
-const BARE: Rules = Rules { no_tools: true, ..STRICT };
+#[derive(PartialEq, Eq)]
+enum Does {
+    /// All of it reaches the model.
+    Takes,
+    /// Something of it is lost, and nobody is told.
+    Drops,
+    Refuses,
+}
 
-const TEMPLATES: &[Rules] = &[
-    Rules { family: "ChatML", ..LAX },
-    Rules { family: "Qwen2.5", ..LAX },
-    Rules { family: "Qwen2.5-Coder", ..LAX },
-    Rules { family: "Qwen3", ..LAX },
-    Rules { family: "Qwen3.5", ..LEADING },
-    Rules { family: "QwQ", ..LAX },
-    Rules { family: "Llama-2", ..BARE },
-    Rules { family: "Llama-3", no_tools: true, ..LAX },
-    Rules { family: "Llama-3.1", paired_results: true, ..LEADING },
-    Rules { family: "Llama-3.2", paired_results: true, ..LEADING },
-    Rules { family: "Llama-4", ..LEADING },
-    Rules { family: "Mistral-7B-v0.1", no_system: true, ..BARE },
-    Rules { family: "Mistral-7B-v0.3", ..STRICT },
-    Rules { family: "Mistral-Nemo", ..STRICT },
-    Rules { family: "Mistral-Small-3.2", ..STRICT },
-    Rules { family: "Ministral-3", ..STRICT },
-    Rules { family: "Mixtral-8x7B", no_system: true, ..BARE },
-    Rules { family: "Gemma", no_system: true, ..BARE },
-    Rules { family: "Gemma-2", no_system: true, ..BARE },
-    Rules { family: "Gemma-3", ..BARE },
-    Rules { family: "Phi-3", no_tools: true, ..LAX },
-    Rules { family: "Phi-4-mini", ..LEADING },
-    Rules { family: "SmolLM2", no_tools: true, ..LAX },
-    Rules { family: "SmolLM3", ..LEADING },
-    Rules { family: "DeepSeek-R1", paired_results: true, ..LEADING },
-    Rules { family: "Command-R", ..STRICT },
-    Rules { family: "Granite-3", ..LEADING },
-    Rules { family: "gpt-oss", paired_results: true, ..LEADING },
-    Rules { family: "Hermes-3", ..LAX },
-];
+impl Does {
+    fn read(value: &Value) -> Does {
+        match value.as_str().unwrap() {
+            "takes" => Does::Takes,
+            "drops" => Does::Drops,
+            "refuses" => Does::Refuses,
+            other => panic!("{other}"),
+        }
+    }
+}
 
-impl Rules {
+fn templates() -> Vec<Template> {
+    let record: Map<String, Value> = serde_json::from_str(RECORD).unwrap();
+    let template = |(model, rules): (String, Value)| Template {
+        model,
+        system: Does::read(&rules["system"]),
+        later_system: Does::read(&rules["laterSystem"]),
+        two_prompts: Does::read(&rules["twoPrompts"]),
+        tools: Does::read(&rules["tools"]),
+    };
+    record.into_iter().map(template).collect()
+}
+
+impl Template {
+    /// What the agent knows of it once it was refused what it does not take.
     fn form(&self) -> Form {
-        Form { tools: !self.no_tools, system: !self.no_system }
+        Form { tools: self.tools != Does::Refuses, system: self.system != Does::Refuses }
     }
 
     fn check(&self, wire: &[Message]) -> Result<(), String> {
-        let broken = |rule: &str| Err(format!("{}: {rule}: {wire:?}", self.family));
+        let broken = |rule: &str| Err(format!("{}: {rule}: {wire:?}", self.model));
         let systems: Vec<usize> =
             wire.iter().enumerate().filter(|(_, one)| matches!(one, Message::System(_))).map(|(at, _)| at).collect();
-        if systems.len() > 1 || (self.leading_system && systems.iter().any(|at| *at > 0)) {
+        if systems.len() > 1 || (self.later_system != Does::Takes && systems.iter().any(|at| *at > 0)) {
             return broken("system messages stand elsewhere");
         }
-        if self.no_system && !systems.is_empty() {
+        if self.system == Does::Refuses && !systems.is_empty() {
             return broken("there is a system message");
         }
         let roles = wire.windows(2).filter(|pair| pair[0].role() == pair[1].role() && pair[0].role() != "tool");
@@ -85,7 +73,7 @@ impl Rules {
         }
         let is_call = |one: &Message| matches!(one, Message::Assistant { calls, .. } if !calls.is_empty());
         let is_result = |one: &Message| matches!(one, Message::Tool { .. });
-        if self.no_tools && wire.iter().any(|one| is_call(one) || is_result(one)) {
+        if self.tools == Does::Refuses && wire.iter().any(|one| is_call(one) || is_result(one)) {
             return broken("there are tools");
         }
         let said: Vec<&str> = wire
@@ -95,14 +83,14 @@ impl Rules {
             .collect();
         let in_turns =
             said.iter().enumerate().all(|(at, role)| *role == if at % 2 == 0 { "user" } else { "assistant" });
-        if self.alternates && !in_turns {
+        if self.two_prompts != Does::Takes && !in_turns {
             return broken("roles do not take turns");
         }
         let after_call = |at: usize| at > 0 && (is_call(&wire[at - 1]) || is_result(&wire[at - 1]));
-        if self.paired_results && wire.iter().enumerate().any(|(at, one)| is_result(one) && !after_call(at)) {
+        if wire.iter().enumerate().any(|(at, one)| is_result(one) && !after_call(at)) {
             return broken("a result stands alone");
         }
-        if self.ends_open && !wire.last().is_some_and(|last| matches!(last, Message::User(_) | Message::Tool { .. })) {
+        if !wire.last().is_some_and(|last| matches!(last, Message::User(_) | Message::Tool { .. })) {
             return broken("the last message leaves nothing to answer");
         }
         Ok(())
@@ -162,11 +150,12 @@ fn conversations() -> Vec<(&'static str, Vec<Message>)> {
 
 #[test]
 fn every_template_takes_every_conversation() {
-    assert_eq!(TEMPLATES.len(), 29);
-    for rules in TEMPLATES {
+    let templates = templates();
+    assert!(templates.len() >= 29, "{}", templates.len());
+    for template in templates {
         for (what, messages) in conversations() {
-            let wire = shaped(&messages, rules.form());
-            rules.check(&wire).unwrap_or_else(|why| panic!("{what}: {why}"));
+            let wire = shaped(&messages, template.form());
+            template.check(&wire).unwrap_or_else(|why| panic!("{what}: {why}"));
         }
     }
 }

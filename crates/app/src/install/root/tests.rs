@@ -57,12 +57,25 @@ impl Disk {
 }
 
 fn change(root: &InstallRoot, version: &str) -> io::Result<()> {
+    change_all(root, &["guard"], version)
+}
+
+/// Puts packages in place, the last one with what it needs.
+fn change_all(root: &InstallRoot, names: &[&str], version: &str) -> io::Result<()> {
     let package: Package = [("manifest.json", version.as_bytes().to_vec(), false)].into_iter().collect();
-    root.stage(&package)?;
     let record = InstallRecord::new(PackageSource::Folder("/x".into()));
-    root.complete(&record, None)?;
-    let done = if root.place("guard").exists() { root.replace("guard") } else { root.install("guard") };
-    done?.map_or(Ok(()), Err)
+    let stage = |_: &&str| {
+        let staged = root.stage(&package)?;
+        root.complete(&staged, &record, None)?;
+        Ok(staged)
+    };
+    let staged = names.iter().map(stage).collect::<io::Result<Vec<_>>>()?;
+    let packages: Vec<Aside<'_>> = names
+        .iter()
+        .zip(&staged)
+        .map(|(name, folder)| Aside { name, folder, replaces: root.place(name).exists() })
+        .collect();
+    root.place_all(&packages)?.map_or(Ok(()), Err)
 }
 
 fn allow(steps: usize) {
@@ -72,10 +85,12 @@ fn allow(steps: usize) {
 #[test]
 fn a_kill_at_any_step_leaves_the_state_before_or_the_state_after() {
     type Work = fn(&InstallRoot) -> io::Result<()>;
-    let works: [(usize, Work); 4] = [
+    let works: [(usize, Work); 6] = [
         (0, |root| change(root, "v1")),
         (1, |root| change(root, "v2")),
         (2, |root| change(root, "v3")),
+        (0, |root| change_all(root, &["base", "other", "guard"], "v1")),
+        (2, |root| change_all(root, &["base", "guard"], "v3")),
         (2, |root| root.roll_back("guard")),
     ];
     for (installed, work) in works {
@@ -156,7 +171,7 @@ fn what_is_there_is_never_written_over_by_a_first_installation() {
     let root = disk.open();
     fs::create_dir(root.place("guard")).unwrap();
     let package: Package = [("manifest.json", b"v1".to_vec(), false)].into_iter().collect();
-    root.stage(&package).unwrap();
-    assert!(root.install("guard").is_err());
+    let folder = root.stage(&package).unwrap();
+    assert!(root.place_all(&[Aside { name: "guard", folder: &folder, replaces: false }]).is_err());
     assert_eq!(fs::read_dir(root.place("guard")).unwrap().count(), 0);
 }

@@ -1,6 +1,9 @@
 //! What Tab offers in a conversation: commands, their words, names of what there is, and files after `@`.
 
 use std::path::Path;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use ollm_agent::Cancel;
 use ollm_app::model::ModelConfig;
@@ -12,6 +15,8 @@ use crate::arguments::{NameSource, names};
 
 /// More is no help.
 const MOST: usize = 200;
+/// How long a local Ollama may take to name its models.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What may stand at the end of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +95,14 @@ fn named(source: Names, context: &AppContext) -> Vec<String> {
 fn models(context: &AppContext) -> Vec<String> {
     let Ok(app) = App::load(context) else { return Vec::new() };
     let library = Library::of(&ModelConfig::of(&app.config), context);
-    let listed = library.list(context, &Cancel::default()).unwrap_or_default();
+    let (cancel, (sender, listed)) = (Cancel::default(), channel());
+    let (context, asked) = (context.clone(), cancel.clone());
+    let _ = thread::Builder::new().name("models".to_owned()).spawn(move || {
+        let _ = sender.send(library.list(&context, &asked).unwrap_or_default());
+    });
+    // Whoever pressed Tab waits for it.
+    let listed = listed.recv_timeout(PATIENCE).unwrap_or_default();
+    cancel.end();
     listed.into_iter().map(|model| format!("ollama:{}", model.name)).collect()
 }
 

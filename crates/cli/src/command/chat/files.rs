@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_agent::{Cancel, Session};
+use ollm_agent::{Cancel, ChangedBy, Session};
 use ollm_app::session::EventListener;
 use ollm_app::watch::{FILE_EVENTS, HookRun, ProjectWatch, WatchRole, has_listener};
 use ollm_app::{App, LiveApp, Shared};
+use ollm_protocol::FileChange;
 
 use crate::output::Output;
 
@@ -16,7 +17,8 @@ const READING: Duration = Duration::from_millis(20);
 /// The files of the project, once a hook wants to hear of them.
 pub(super) struct ChatFiles {
     cancel: Cancel,
-    watch: Option<ProjectWatch>,
+    /// Shared with the session, whose tools change files as well.
+    watch: Arc<Shared<Option<ProjectWatch>>>,
     /// Whether they cannot be watched, of which the person knows.
     is_impossible: bool,
     /// Whether hooks ran at the latest event of a file.
@@ -24,8 +26,8 @@ pub(super) struct ChatFiles {
 }
 
 impl ChatFiles {
-    pub(super) fn new(cancel: &Cancel) -> ChatFiles {
-        ChatFiles { cancel: cancel.clone(), watch: None, is_impossible: false, ran: Arc::default() }
+    pub(super) fn new(app: &App, cancel: &Cancel) -> ChatFiles {
+        ChatFiles { cancel: cancel.clone(), watch: app.watch.clone(), is_impossible: false, ran: Arc::default() }
     }
 
     /// Hears of every event of the session.
@@ -39,7 +41,7 @@ impl ChatFiles {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.watch.is_some()
+        self.watch.lock().is_some()
     }
 
     /// Whether a file has changed that hooks have not heard of.
@@ -48,21 +50,22 @@ impl ChatFiles {
             return false;
         }
         let found = self.look(&app.read());
-        let notices = self.watch.as_mut().map(ProjectWatch::take_notices).unwrap_or_default();
+        let notices = self.watch.lock().as_mut().map(ProjectWatch::take_notices).unwrap_or_default();
         for notice in &notices {
             output.lock().tell(notice);
         }
         found.unwrap_or_else(|why| {
             output.lock().tell(&why);
-            (self.watch, self.is_impossible) = (None, true);
+            (*self.watch.lock(), self.is_impossible) = (None, true);
             false
         })
     }
 
-    fn look(&mut self, app: &App) -> Result<bool, String> {
-        let watch = match &mut self.watch {
+    fn look(&self, app: &App) -> Result<bool, String> {
+        let mut watch = self.watch.lock();
+        let watch = match &mut *watch {
             Some(watch) => watch,
-            None => self.watch.insert(
+            none => none.insert(
                 ProjectWatch::open(app, WatchRole::Chat).map_err(|error| format!("files are not watched: {error}"))?,
             ),
         };
@@ -72,22 +75,31 @@ impl ChatFiles {
 
     /// Tells hooks of the files that have changed, and says what they want said.
     pub(super) fn tell(&mut self, session: &mut Session<'_>) {
-        let Some(watch) = &mut self.watch else { return };
-        // After an interruption the rest waits for the next time.
-        while let Some(change) = (!self.cancel.is_set()).then(|| watch.next_change()).flatten() {
+        while let Some((change, by)) = self.next() {
             let from = SystemTime::now();
             *self.ran.lock() = HookRun::None;
-            session.file_changed(change.clone(), watch.changed_by());
-            watch.told(&change, &self.ran.lock().clone(), from);
+            session.file_changed(change, by);
+            let ran = self.ran.lock().clone();
+            if let Some(watch) = &mut *self.watch.lock() {
+                watch.told(&ran, from);
+            }
         }
         self.turn(|| drop(session.answer_hooks()));
+    }
+
+    /// The next change and who made it; after an interruption the rest waits for the next time.
+    fn next(&self) -> Option<(FileChange, ChangedBy)> {
+        let mut watch = self.watch.lock();
+        let watch = watch.as_mut().filter(|_| !self.cancel.is_set())?;
+        let change = watch.next_change()?;
+        Some((change, watch.changed_by()))
     }
 
     /// What changes meanwhile is the agent's work.
     pub(super) fn turn(&mut self, works: impl FnOnce()) {
         let from = SystemTime::now();
         works();
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = &mut *self.watch.lock() {
             watch.agent_worked(from, SystemTime::now());
         }
     }

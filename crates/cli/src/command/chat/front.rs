@@ -2,7 +2,8 @@
 
 use ollm_agent::{Cancel, Message, Show};
 use ollm_app::{AppContext, Shared};
-use ollm_engine::bus::Bus;
+use ollm_engine::bus::{Bus, Filter, Matter};
+use ollm_store::one_line;
 
 use super::reader::Reader;
 use super::recap;
@@ -68,6 +69,18 @@ pub(crate) trait ChatFront {
     fn recap(&mut self, messages: &[Message], output: &Shared<&mut Output>);
 }
 
+/// Tells whenever a hook begins to run, and when it has ended.
+pub(crate) fn on_hooks(bus: &Bus, tell: impl Fn(Option<String>) + Send + Sync + 'static) {
+    let names = ["hook_execution_start", "hook_execution_complete", "hook_execution_error"];
+    let Ok(filter) = Filter::named(names) else { return };
+    bus.subscribe(filter, 0, move |message| {
+        tell(match &message.matter {
+            Matter::HookStart { hook, .. } => Some(one_line(&hook.spec.name)),
+            _ => None,
+        });
+    });
+}
+
 /// The plain terminal, line by line.
 pub(super) struct LineFront {
     context: AppContext,
@@ -113,6 +126,14 @@ impl ChatFront for LineFront {
         } else {
             self.spinner.stop();
         }
+    }
+
+    fn listen(&mut self, bus: &Bus) {
+        let spinner = self.spinner.clone();
+        on_hooks(bus, move |hook| match hook {
+            Some(hook) => spinner.say(&format!("hook {hook}")),
+            None => spinner.say("model"),
+        });
     }
 
     fn share(&mut self) {

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -16,14 +16,16 @@ use ollm_agent::Cancel;
 use ollm_app::AppContext;
 use ollm_protocol::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{ControlModes, InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
+use signal_hook::consts::SIGCONT;
+use signal_hook::iterator::Signals;
 
 use super::complete::complete;
 use super::front::Input;
@@ -73,7 +75,9 @@ impl Reader {
         let (wishes, asked) = channel();
         let (sender, lines) = channel();
         let between = Arc::new(AtomicU8::new(ALONE));
-        let thread = EditorThread { editor, history, cancel: cancel.clone(), between: Arc::clone(&between) };
+        let is_editing = editor.create_external_printer().map(redraw_after_stops).unwrap_or_default();
+        let thread =
+            EditorThread { editor, history, cancel: cancel.clone(), between: Arc::clone(&between), is_editing };
         let began = thread::Builder::new().name("editor".to_owned()).spawn(move || thread.serve(&asked, &sender));
         began.map_err(|error| unread(ReadlineError::Io(error)))?;
         let (cancel, modes) = (cancel.clone(), tcgetattr(io::stdin()).ok());
@@ -152,6 +156,7 @@ struct EditorThread {
     history: PathBuf,
     cancel: Cancel,
     between: Arc<AtomicU8>,
+    is_editing: Arc<AtomicBool>,
 }
 
 impl EditorThread {
@@ -176,7 +181,10 @@ impl EditorThread {
             if self.cancel.is_final() {
                 return Input::End;
             }
-            match self.editor.readline(if input.is_empty() { PROMPT } else { "… " }) {
+            self.is_editing.store(true, Ordering::SeqCst);
+            let read = self.editor.readline(if input.is_empty() { PROMPT } else { "… " });
+            self.is_editing.store(false, Ordering::SeqCst);
+            match read {
                 Ok(line) => match line.strip_suffix('\\') {
                     Some(part) => {
                         input.push_str(part);
@@ -211,6 +219,34 @@ impl EditorThread {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         !is_wanted
     }
+}
+
+/// Has a line that is being edited drawn anew when the process goes on after a stop: a shell has used the terminal meanwhile, and
+/// left it as it likes it. What is given back says whether there is such a line.
+fn redraw_after_stops(mut printer: impl ExternalPrinter + Send + 'static) -> Arc<AtomicBool> {
+    let is_editing = Arc::<AtomicBool>::default();
+    let edits = Arc::clone(&is_editing);
+    let Ok(mut signals) = Signals::new([SIGCONT]) else { return is_editing };
+    let _ = thread::Builder::new().name("continued".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            if edits.load(Ordering::SeqCst) && edit_modes().is_some() {
+                // The editor draws its line anew below whatever others print.
+                let _ = printer.print(String::new());
+            }
+        }
+    });
+    is_editing
+}
+
+/// Puts the terminal into the modes in which lines are edited.
+fn edit_modes() -> Option<()> {
+    let mut modes = tcgetattr(io::stdin()).ok()?;
+    modes
+        .input_modes
+        .remove(InputModes::BRKINT | InputModes::ICRNL | InputModes::INPCK | InputModes::ISTRIP | InputModes::IXON);
+    modes.control_modes.insert(ControlModes::CS8);
+    modes.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::IEXTEN | LocalModes::ISIG);
+    tcsetattr(io::stdin(), OptionalActions::Now, &modes).ok()
 }
 
 /// Whether a key is pressed within a moment.

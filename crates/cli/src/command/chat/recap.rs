@@ -8,6 +8,7 @@ use ollm_app::session::sessions;
 use ollm_store::{cut, escape_for_people, one_line};
 
 use crate::ask::Asker;
+use crate::display::broken;
 use crate::error::Failure;
 use crate::timeline::{BOLD, DIM, PLAIN};
 use ollm_protocol::Code;
@@ -35,7 +36,9 @@ pub(crate) fn last_words(messages: &[Message]) -> Vec<(&'static str, String)> {
 pub(super) fn text(messages: &[Message]) -> String {
     last_words(messages).into_iter().fold(String::new(), |mut text, (who, words)| {
         let style = if who == "you" { BOLD } else { DIM };
-        let _ = writeln!(text, "{style}{who}{PLAIN}: {words}");
+        let said = broken(&format!("{who}: {words}"));
+        let said = said.strip_prefix(who).unwrap_or(&said);
+        let _ = writeln!(text, "{style}{who}{PLAIN}{said}");
         text
     })
 }

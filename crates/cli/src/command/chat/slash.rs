@@ -74,7 +74,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
 fn help() -> String {
     let line = |row: &SlashCommand| {
         let modes = if row.names == Names::Approvals { format!(": {}", approvals()) } else { String::new() };
-        format!("{:<29}{}{modes}", row.usage, row.help).trim_end().to_owned() + "\n"
+        format!("{:<27}  {}{modes}", row.usage, row.help).trim_end().to_owned() + "\n"
     };
     COMMANDS.iter().map(line).collect()
 }
@@ -97,8 +97,11 @@ fn words_after(command: &str) -> Vec<&'static str> {
     words.filter(|word| word.chars().all(|char| char.is_ascii_lowercase())).collect()
 }
 
-/// How a command is used, in one line.
-fn usages(command: &str) -> String {
+/// How a command is used, in one line, and which of its words may have been meant.
+fn usages(command: &str, word: &str) -> String {
+    if let Some(meant) = nearest(word, words_after(command)).filter(|meant| *meant != word) {
+        return format!("there is no `{command} {word}`; did you mean `{command} {meant}`?");
+    }
     let own = COMMANDS.iter().filter(|row| row.usage.split_whitespace().next() == Some(command));
     format!("write {}", own.map(|row| row.usage).collect::<Vec<_>>().join(", "))
 }
@@ -224,7 +227,7 @@ impl Chat<'_, '_> {
                 self.command("hook", &words);
                 Ok(())
             }
-            _ => self.tell(&usages("/hooks")),
+            [word, ..] => self.tell(&usages("/hooks", word)),
         }
     }
 
@@ -291,7 +294,7 @@ impl Chat<'_, '_> {
                 Ok(prefix) => return self.tell(&self.tools(&prefix)),
                 Err(why) => Err(why),
             },
-            _ => Err(usages("/mcp")),
+            [word, ..] => Err(usages("/mcp", word)),
         };
         match done {
             Ok(()) => self.show(&servers(&mcp_tools.rows())),
@@ -309,10 +312,10 @@ impl Chat<'_, '_> {
                 let news = self.watcher.reload(self.hooks_context.app);
                 self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()))?;
             }
-            ["reload", ..] => self.tell(&usages("/ext"))?,
+            ["reload", ..] => self.tell(&usages("/ext", ""))?,
             [word, _, ..] if words_after("/ext").contains(word) => self.command("ext", &words),
             [name] if !words_after("/ext").contains(name) && *name != "info" => self.command("ext", &["info", name]),
-            _ => self.tell(&usages("/ext"))?,
+            [word, ..] => self.tell(&usages("/ext", word))?,
         }
         Ok(())
     }

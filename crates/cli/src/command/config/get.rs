@@ -5,13 +5,13 @@ use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
-use super::{OF_EXTENSIONS, applying, discreet, entry, load, plain, refused};
+use super::{OF_EXTENSIONS, applying, discreet, entry, load_migrated, plain, refused};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
 
 pub(super) fn run(key: &str, context: &AppContext, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (mut config, mut problems) = load(context);
+    let (mut config, mut problems) = load_migrated(context, output);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
         return Err(AppError::from(fatal).hint("correct the value or remove it").into());
     }

@@ -6,7 +6,7 @@ use ollm_protocol::Code;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::{applying, discreet, entry, is_fatal, load, origin, plain, problem_entry};
+use super::{applying, discreet, entry, is_fatal, load_migrated, origin, plain, problem_entry};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
@@ -18,7 +18,7 @@ pub(super) fn run(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let (mut config, mut problems) = load(context);
+    let (mut config, mut problems) = load_migrated(context, output);
     let (mut settings, idle) = applying(&mut config, context, &mut problems);
     if let Some(section) = section {
         settings.retain(|setting| {

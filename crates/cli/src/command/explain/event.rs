@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_app::{App, Forecast, Step, unsent_events};
-use ollm_engine::Skip;
-use ollm_protocol::{EventKind, Hook};
-use ollm_store::{escape_for_people, one_line};
+use ollm_engine::{Reason, Skip};
+use ollm_protocol::{Event, EventKind, Hook};
+use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Map, Value, json};
 
 use super::place;
@@ -16,6 +16,9 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
 use crate::timeline::{BOLD, DIM, PLAIN};
+
+/// Longer values are cut.
+const LONGEST_VALUE: usize = 200;
 
 pub(super) fn run(
     name: &str,
@@ -29,10 +32,10 @@ pub(super) fn run(
     let others = others(&forecast, app);
     let unsent = unsent_events(planned(&forecast), app.context());
     if as_json {
-        return output.pretty_json(&to_json(&forecast, &others, &unsent, app));
+        return output.pretty_json(&to_json(&forecast, &event, &others, &unsent, app));
     }
     let mut text = format!("{BOLD}{}{PLAIN}{}\n", forecast.event.name(), about(&event));
-    describe(&forecast, &mut text);
+    describe(&forecast, &event, app, &mut text);
     if !others.is_empty() {
         let count: usize = others.values().map(Vec::len).sum();
         let named = others.iter().map(|(kind, hooks)| format!("{} {}", hooks.len(), kind));
@@ -49,7 +52,7 @@ pub(super) fn run(
     output.text(&text)
 }
 
-fn about(event: &ollm_protocol::Event) -> String {
+fn about(event: &Event) -> String {
     match (event.subject(), event.kind.subject_field()) {
         (Some(subject), Some(field)) => format!(", {field} {}", one_line(subject)),
         (None, Some(field)) => format!(", any {field}; --data '{{\"{field}\": …}}' names one"),
@@ -72,7 +75,7 @@ fn others(forecast: &Forecast, app: &App) -> BTreeMap<&'static str, Vec<Arc<Hook
     found
 }
 
-fn describe(forecast: &Forecast, text: &mut String) {
+fn describe(forecast: &Forecast, event: &Event, app: &App, text: &mut String) {
     let count = forecast.stages.iter().flatten().count();
     let _ =
         writeln!(text, "\n{BOLD}{}{PLAIN}", if count == 0 { "no hook would run" } else { "would run, in this order" });
@@ -100,7 +103,18 @@ fn describe(forecast: &Forecast, text: &mut String) {
     }
     for Skip { hook, reason, detail } in &forecast.skipped {
         let _ = writeln!(text, "  {}  {}: {}", one_line(hook.id()), reason.name(), one_line(detail));
+        if *reason == Reason::Condition {
+            condition(hook, event, app, text);
+        }
         declared(hook, text);
+    }
+}
+
+/// What a hook's condition looks at, and what that is.
+pub(super) fn condition(hook: &Hook, event: &Event, app: &App, text: &mut String) {
+    for (name, value) in app.engine.condition_values(hook, event) {
+        let value = value.map_or_else(|| "not there".to_owned(), |value| cut(&value, LONGEST_VALUE).into_owned());
+        let _ = writeln!(text, "       {} is {}", one_line(&name), one_line(&value));
     }
 }
 
@@ -131,6 +145,7 @@ fn rules(hook: &Hook, text: &mut String) {
 
 fn to_json(
     forecast: &Forecast,
+    event: &Event,
     others: &BTreeMap<&'static str, Vec<Arc<Hook>>>,
     unsent: &[String],
     app: &App,
@@ -144,12 +159,16 @@ fn to_json(
     for hook in &forecast.depends {
         hooks.push(entry(hook, "depends", [("matcher", json!(hook.matcher.text())), ("failure", Value::Null)]));
     }
-    for skip in &forecast.skipped {
-        hooks.push(entry(
-            &skip.hook,
-            "skipped",
-            [("reason", json!(skip.reason.name())), ("detail", json!(skip.detail))],
-        ));
+    for Skip { hook, reason, detail } in &forecast.skipped {
+        let mut skipped = entry(hook, "skipped", [("reason", json!(reason.name())), ("detail", json!(detail))]);
+        if let (Reason::Condition, Some(entry)) = (reason, skipped.as_object_mut()) {
+            let values = app.engine.condition_values(hook, event).into_iter();
+            let read = |value: Option<String>| value.and_then(|value| serde_json::from_str(&value).ok());
+            let values: Map<String, Value> =
+                values.map(|(name, value)| (name, read(value).unwrap_or_default())).collect();
+            entry.insert("values".to_owned(), values.into());
+        }
+        hooks.push(skipped);
     }
     let others = others.iter().map(|(kind, hooks)| {
         let ids: Vec<&str> = hooks.iter().map(|hook| hook.id()).collect();

@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use ollm_app::App;
 use ollm_app::trace::{HookRun, Record, at};
+use ollm_protocol::{Event, EventKind, Source};
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
+use super::event::condition;
 use super::place;
 use crate::error::Failure;
 use crate::output::Output;
@@ -69,10 +71,17 @@ fn text(record: &Record, folds: &[Fold<'_>], app: &App) -> String {
             let _ = writeln!(text, "       error: {}", one_line(error));
         }
     }
+    let event = known_event(record);
     for skip in record.list("skipped").iter().filter(|skip| skip.is_object()) {
         let field = |name| one_line(at(skip, name).as_str().unwrap_or_default());
         let _ = writeln!(text, "  not run: {}  {}: {}", field("id"), field("reason"), field("detail"));
-        let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&declared(&field("id"), app)));
+        if let (Ok(hook), "condition", Some(event)) = (app.hook(&field("id")), &*field("reason"), &event) {
+            condition(&hook, event, app, &mut text);
+        }
+        // All hooks of a project together are declared in no one place.
+        if field("id") != Source::Workspace.name() {
+            let _ = writeln!(text, "       {DIM}--> {}{PLAIN}", one_line(&declared(&field("id"), app)));
+        }
     }
     let flow = record.verdict("flow").as_str().unwrap_or("?");
     let goes_on = if record.continues() { "the operation went on" } else { "the operation did not go on" };
@@ -83,10 +92,17 @@ fn text(record: &Record, folds: &[Fold<'_>], app: &App) -> String {
         ("unheard", at(&record.value, "unheard")),
     ] {
         if let Some(value) = value.as_str() {
-            let _ = writeln!(text, "     {field}: {}", one_line(value));
+            let _ = writeln!(text, "     {field}: {}", one_line(&value.replace('\n', "; ")));
         }
     }
     text
+}
+
+/// The event as far as the record has its data.
+fn known_event(record: &Record) -> Option<Event> {
+    let kind = EventKind::from_name(record.text("event"))?;
+    let data = at(&record.value, "data").as_object().cloned().unwrap_or_default();
+    Some(record.event().unwrap_or(Event { kind, data }))
 }
 
 fn to_json(record: &Record, folds: &[Fold<'_>], app: &App) -> Value {

@@ -1,11 +1,14 @@
 //! `ollm ext install`: gets an extension, shows what it brings, and puts exactly that in place.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ollm_app::approving::{Together, Uncovered};
 use ollm_app::extension_review::{additions, brings, title};
 use ollm_app::install::{
-    Downgrade, Order, PackageSource, Placed, Prepared, Reach, Staged, missing_extensions, prepare,
+    Downgrade, Holding, Installed, Order, PackageSource, Placed, Prepared, Reach, Staged, commit, missing_extensions,
+    prepare,
 };
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::INSTALL_RECORD;
@@ -19,9 +22,10 @@ use super::trust::{ask_person, by_digest, record};
 use super::{approved, list, named};
 use crate::arguments::ext::{Acceptance, InstallArguments};
 use crate::ask::{Chosen, YES};
-use crate::command::review::ask;
+use crate::command::review::ask_unless;
 use crate::error::{Failure, OK};
-use crate::output::Output;
+use crate::interrupt::Interruption;
+use crate::output::{Output, Progress};
 
 /// Nothing larger is part of an extension.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -42,126 +46,241 @@ pub(super) fn run(arguments: &InstallArguments, context: &AppContext, output: &m
         updates: None,
         downgrade: if names_version { Downgrade::Accepted } else { Downgrade::Refused },
     };
-    let (app, prepared) = fetch_with_needs(&order, *acceptance, &[], context, output)?;
-    let entry = match prepared {
-        Prepared::Current(installed) => {
+    match carry_out(&order, *acceptance, context, output)? {
+        Carried::Current(installed) => {
             output.tell(&format!("`{}` {} is installed already", installed.name, installed.version));
-            json!({"name": installed.name, "version": installed.version, "changed": false})
+            output.changed(json!({"name": installed.name, "version": installed.version, "changed": false}));
         }
-        Prepared::Staged(staged) => settle(*staged, *acceptance, &app, context, output)?,
-    };
-    output.changed(entry);
+        Carried::Done(entries) => entries.into_iter().for_each(|entry| output.changed(entry)),
+    }
     Ok(OK)
 }
 
-/// Gets a package, once everything is installed that it needs and that its index has. `needing` are those that wait for it.
-pub(super) fn fetch_with_needs(
+/// What came of an order.
+pub(super) enum Carried {
+    /// Exactly this is installed already.
+    Current(Box<Installed>),
+    /// What a program is told of each package; the one that was ordered is the last.
+    Done(Vec<Value>),
+}
+
+/// A package that was shown, and is in place unless nothing is to be changed.
+struct Arrived {
+    name: String,
+    folder: PathBuf,
+    digest: Digest,
+    verified: Option<String>,
+    /// What a program is told of it.
+    entry: Value,
+}
+
+/// Gets a package and what it needs, shows all of it, has it accepted, and puts all of it in place, or nothing. On a terminal it is
+/// approved then.
+pub(super) fn carry_out(
     order: &Order,
     acceptance: Acceptance,
-    needing: &[&str],
     context: &AppContext,
     output: &mut Output,
-) -> Result<(App, Prepared), Failure> {
+) -> Result<Carried, Failure> {
     let app = App::load_as_is(context)?;
-    let staged = match fetch(order, &app, output)? {
-        Prepared::Staged(staged) => staged,
-        current @ Prepared::Current(_) => return Ok((app, current)),
+    let interruption = Interruption::hold(output.asker());
+    let placed = Gathering::new(&interruption, &app).and_then(|gathering| gathering.place(order, acceptance, output));
+    // Nothing lies aside any more, so that we can end.
+    let arrived = match (placed, interruption.failure()) {
+        (Err(_), Some(end)) => return Err(Failure { message: "interrupted: nothing was installed".to_owned(), ..end }),
+        (Ok(_), Some(end)) => return Err(end),
+        (Err(failure), None) => return Err(failure),
+        (Ok(Err(current)), None) => return Ok(Carried::Current(current)),
+        (Ok(Ok(arrived)), None) => arrived,
     };
-    let orders = orders_of_needs(&staged, order, needing, &app, output)?;
-    if orders.is_empty() || acceptance.dry_run {
-        return Ok((app, Prepared::Staged(staged)));
+    drop(interruption);
+    let finished = |one: Arrived| finish(one, acceptance, context, output);
+    let entries = if acceptance.dry_run {
+        arrived.into_iter().map(|one| one.entry).collect()
+    } else {
+        arrived.into_iter().map(finished).collect::<Result<_, _>>()?
+    };
+    Ok(Carried::Done(entries))
+}
+
+/// Packages that lie aside together: what a package needs, and last the package.
+struct Gathering<'a> {
+    holding: Arc<Holding>,
+    interruption: &'a Interruption,
+    app: &'a App,
+    packages: Vec<Staged>,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(interruption: &'a Interruption, app: &'a App) -> Result<Gathering<'a>, Failure> {
+        Ok(Gathering { holding: Holding::take(app.context())?, interruption, app, packages: Vec::new() })
     }
-    let name = staged.extension.name.clone();
-    let needing = [needing, &[name.as_str()]].concat();
-    // Only one package at a time lies aside.
-    drop(staged);
-    for needed in &orders {
-        let (app, prepared) = fetch_with_needs(needed, acceptance, &needing, context, output)?;
-        if let Prepared::Staged(staged) = prepared {
-            let entry = settle(*staged, acceptance, &app, context, output)
-                .map_err(|failure| failure.hint(format!("`{name}` needs it, and was not installed either")))?;
-            output.changed(entry);
+
+    /// Gets a package with what it needs, and puts it in place once all of it was accepted. The other way round it is what is
+    /// installed already.
+    fn place(
+        mut self,
+        order: &Order,
+        acceptance: Acceptance,
+        output: &mut Output,
+    ) -> Result<Result<Vec<Arrived>, Box<Installed>>, Failure> {
+        if let Some(current) = self.gather(order, &[], output)? {
+            return Ok(Err(current));
         }
-    }
-    let app = App::load_as_is(context)?;
-    let prepared = fetch(order, &app, output)?;
-    Ok((app, prepared))
-}
-
-/// Says what a package needs and is not there, and how its index would install that. What cannot be had there ends it.
-fn orders_of_needs(
-    staged: &Staged,
-    order: &Order,
-    needing: &[&str],
-    app: &App,
-    output: &mut Output,
-) -> Result<Vec<Order>, Failure> {
-    let mut progress = output.progress();
-    let missing = missing_extensions(staged, order, app, &mut |what, done, total| progress.step(what, done, total));
-    progress.clear();
-    let mut orders = Vec::new();
-    for one in missing.iter().filter(|one| !needing.contains(&one.name.as_str())) {
-        match one.order(order) {
-            None if one.index.is_some() => {
-                let message = format!("nothing was installed: {one}");
-                return Err(Failure::new(Code::MissingDependency, message)
-                    .hint(format!("install `{}` from elsewhere first", one.name)));
+        for at in 0..self.packages.len() {
+            let lacking = self.packages.get(at).map(|one| one.lacking(&self.packages, self.app)).unwrap_or_default();
+            self.packages.get_mut(at).into_iter().for_each(|one| one.notes.extend(lacking.iter().cloned()));
+        }
+        let plans: Vec<Vec<Row>> = self.packages.iter().map(|one| plan(one, self.app)).collect();
+        for (staged, plan) in self.packages.iter().zip(&plans) {
+            self.accept(staged, plan, acceptance, output)?;
+        }
+        let arrived = self.packages.iter().zip(&plans).map(|(staged, plan)| Arrived {
+            name: staged.extension.name.clone(),
+            folder: PathBuf::new(),
+            digest: staged.digest,
+            verified: staged.verified.clone(),
+            entry: told(staged, plan),
+        });
+        let mut arrived: Vec<Arrived> = arrived.collect();
+        if acceptance.dry_run {
+            return Ok(Ok(arrived));
+        }
+        for (one, Placed { installed, unsettled }) in arrived.iter_mut().zip(commit(&self.packages)?) {
+            if let Some(why) = unsettled {
+                output.tell(&format!("`{}` is in place, but not all is tidied up: {why}", installed.name));
             }
-            found => {
-                output.tell(&one.to_string());
-                orders.extend(found);
+            output.line(&one_line(&format!("{} {} is installed", installed.name, installed.version)))?;
+            one.folder = installed.folder;
+        }
+        Ok(Ok(arrived))
+    }
+
+    /// Gets a package, and before it what it needs and its index has. `needing` are those that wait for it. What is installed
+    /// already is given back.
+    fn gather(
+        &mut self,
+        order: &Order,
+        needing: &[&str],
+        output: &mut Output,
+    ) -> Result<Option<Box<Installed>>, Failure> {
+        let staged = match self.fetch(order, output)? {
+            Prepared::Staged(staged) => *staged,
+            Prepared::Current(installed) => return Ok(Some(installed)),
+        };
+        let name = staged.extension.name.clone();
+        if staged.replaces.is_some() && !needing.is_empty() {
+            let message = format!("nothing was installed: `{name}` is needed, and is there but not loaded");
+            return Err(Failure::new(Code::MissingDependency, message).hint(format!("`ollm ext update {name}` first")));
+        }
+        let needing = [needing, &[name.as_str()]].concat();
+        for needed in self.orders_of_needs(&staged, order, &needing, output)? {
+            self.gather(&needed, &needing, output)?;
+        }
+        self.packages.push(staged);
+        Ok(None)
+    }
+
+    /// Says what a package needs and is not there, and how its index would install that. What cannot be had there ends it.
+    fn orders_of_needs(
+        &self,
+        staged: &Staged,
+        order: &Order,
+        needing: &[&str],
+        output: &mut Output,
+    ) -> Result<Vec<Order>, Failure> {
+        let mut bar = output.progress();
+        let missing = missing_extensions(staged, order, self.app, &mut |what, done, total| {
+            self.step(&mut bar, what, done, total)
+        });
+        bar.clear();
+        let comes =
+            |name: &str| needing.contains(&name) || self.packages.iter().any(|package| package.extension.name == name);
+        let mut orders = Vec::new();
+        for one in missing.iter().filter(|one| !comes(&one.name)) {
+            match one.order(order) {
+                None if one.index.is_some() => {
+                    let message = format!("nothing was installed: {one}");
+                    return Err(Failure::new(Code::MissingDependency, message)
+                        .hint(format!("install `{}` from elsewhere first", one.name)));
+                }
+                found => {
+                    output.tell(&one.to_string());
+                    orders.extend(found);
+                }
             }
         }
+        Ok(orders)
     }
-    Ok(orders)
+
+    /// Gets a package, and shows how far that is.
+    fn fetch(&self, order: &Order, output: &mut Output) -> Result<Prepared, Failure> {
+        let mut bar = output.progress();
+        let prepared =
+            prepare(order, &self.holding, self.app, &mut |what, done, total| self.step(&mut bar, what, done, total));
+        bar.clear();
+        Ok(prepared?)
+    }
+
+    fn step(&self, bar: &mut Progress, what: &str, done: u64, total: u64) -> ControlFlow<()> {
+        bar.step(what, done, total);
+        if self.interruption.came() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Has a person accept the plan of a package. `--yes` accepts it for scripts, and approves nothing.
+    fn accept(
+        &self,
+        staged: &Staged,
+        plan: &[Row],
+        acceptance: Acceptance,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let name = &staged.extension.name;
+        let screen = screen(plan);
+        if acceptance.dry_run || acceptance.yes {
+            output.explain(&escape_for_people(&screen));
+            if acceptance.dry_run {
+                output.tell(&format!("nothing was changed: `{name}` would be installed"));
+            }
+            return Ok(());
+        }
+        let question = match &staged.replaces {
+            Some(_) => format!("Put this in the place of the installed `{name}`?"),
+            None => format!("Install `{name}`?"),
+        };
+        let chosen = ask_unless(&screen, &question, YES, &|| self.interruption.came(), output);
+        go_on(chosen, &format!("`{name}` was not installed")).map_err(|failure| match self.packages.as_slice() {
+            [_] | [] => failure,
+            [.., last] if last.extension.name != *name => {
+                failure.hint(format!("`{}` needs it, and was not installed either", last.extension.name))
+            }
+            _ => failure.hint("what it needs was not installed either"),
+        })
+    }
 }
 
-/// Gets a package, and shows how far that is.
-fn fetch(order: &Order, app: &App, output: &mut Output) -> Result<Prepared, Failure> {
-    let mut bar = output.progress();
-    let prepared = prepare(order, app, &mut |what, done, total| bar.step(what, done, total));
-    bar.clear();
-    Ok(prepared?)
-}
-
-/// Shows what would be installed, has it accepted, puts it in place, and on a terminal has it approved. Gives back what a
-/// program is told.
-pub(super) fn settle(
-    staged: Staged,
+/// On a terminal has approved what was put in place. Gives back what a program is told.
+fn finish(
+    arrived: Arrived,
     acceptance: Acceptance,
-    app: &App,
     context: &AppContext,
     output: &mut Output,
 ) -> Result<Value, Failure> {
-    let plan = plan(&staged, app);
-    let mut entry = told(&staged, &plan);
-    if acceptance.dry_run {
-        output.explain(&escape_for_people(&screen(&plan)));
-        output.tell(&format!("nothing was changed: `{}` would be installed", staged.extension.name));
-        return Ok(entry);
-    }
-    accept(&staged, &plan, acceptance, output)?;
-    let verified = staged.verified.clone();
-    let digest = staged.digest;
-    let Placed { installed: done, unsettled } = staged.commit()?;
-    if let Some(why) = unsettled {
-        output.tell(&format!("`{}` is in place, but not all is tidied up: {why}", done.name));
-    }
-    output.line(&one_line(&format!("{} {} is installed", done.name, done.version)))?;
+    let Arrived { name, folder, digest, verified, mut entry } = arrived;
     if let Value::Object(entry) = &mut entry {
         entry.insert("changed".to_owned(), true.into());
     }
     let app = App::load_as_is(context)?;
     // Where no extension is loaded, or another one has its name, it waits; the plan has said so.
-    if app.extensions.get(&done.name).is_none_or(|one| one.root != done.folder) {
+    if app.extensions.get(&name).is_none_or(|one| one.root != folder) {
         return Ok(entry);
     }
-    approve(&done.name, digest, verified.as_deref(), acceptance, &app, output)?;
+    approve(&name, digest, verified.as_deref(), acceptance, &app, output)?;
     // An approval counts for who reads the approvals anew.
     let app = App::load_as_is(context)?;
-    let extension = named(&done.name, &app)?;
+    let extension = named(&name, &app)?;
     if let Some(why) = extension.error() {
-        output.tell(&format!("`{}` is not loaded: {why}", done.name));
+        output.tell(&format!("`{name}` is not loaded: {why}"));
     }
     let Value::Object(state) = list::entry(extension, &approved(extension, &app)) else { return Ok(entry) };
     let now = state.into_iter().filter(|(key, _)| ["trust", "enabled", "path", "error"].contains(&key.as_str()));
@@ -169,21 +288,6 @@ pub(super) fn settle(
         entry.extend(now);
     }
     Ok(entry)
-}
-
-/// Has a person accept the plan. `--yes` accepts it for scripts, and approves nothing.
-fn accept(staged: &Staged, plan: &[Row], acceptance: Acceptance, output: &mut Output) -> Result<(), Failure> {
-    let name = &staged.extension.name;
-    let screen = screen(plan);
-    if acceptance.yes {
-        output.explain(&escape_for_people(&screen));
-        return Ok(());
-    }
-    let question = match &staged.replaces {
-        Some(_) => format!("Put this in the place of the installed `{name}`?"),
-        None => format!("Install `{name}`?"),
-    };
-    go_on(ask(&screen, &question, YES, output), &format!("`{name}` was not installed"))
 }
 
 /// Goes on only if a person said yes.
@@ -226,8 +330,9 @@ fn approve(
     }
     if let Some(why) = verified.filter(|_| is_vouched) {
         output.tell(&format!("`{name}` is verified: {why}"));
-    } else if ask_person(name, &whole, output).is_err() {
+    } else if let Err(failure) = ask_person(name, &whole, output) {
         // It stays installed, as was accepted before.
+        output.tell(&failure.message);
         output.tell(&waits);
         return Ok(());
     }
@@ -275,7 +380,7 @@ fn changed_files(before: &Path, now: &Path) -> Option<String> {
             true => {}
         }
     }
-    let gone = old.iter().filter(|path| !is_record(path) && !new.contains(path));
+    let gone = old.iter().filter(|path| !is_record(path) && !new.contains(*path));
     changed.extend(gone.map(|path| format!("{} removed", path.display())));
     let more = changed.len().saturating_sub(MOST_NAMED);
     changed.truncate(MOST_NAMED);

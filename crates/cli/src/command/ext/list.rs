@@ -1,5 +1,6 @@
 //! `ollm ext list`: every extension there is, also those that cannot be loaded.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
 }
 
 /// An extension as `--json` prints it, everything about it for people, and what can be set.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExtensionOverview {
     pub(crate) entry: Value,
     pub(crate) text: String,
@@ -61,6 +63,7 @@ pub(crate) struct ExtensionOverview {
 }
 
 /// One setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SettingOverview {
     pub(crate) name: String,
     pub(crate) description: String,
@@ -84,6 +87,11 @@ pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ExtensionOverview>, 
     let all = app.extensions.iter().chain(strays.iter().map(|(stray, _)| stray)).map(one).collect();
     app.engine.trust.remember();
     Ok((all, app.problems_around_extensions(context).count()))
+}
+
+/// The value of a setting as a program reads it; none of a secret.
+fn shown_value(one: &SettingValue) -> Option<Value> {
+    one.shown().filter(|_| !one.spec.sensitive)
 }
 
 fn setting(one: &SettingValue) -> SettingOverview {
@@ -143,6 +151,7 @@ pub(super) fn entry(extension: &Extension, state: &Approved) -> Value {
         "mcpServers": manifest.servers.keys().collect::<Vec<_>>(),
         "skills": skills.iter().map(|skill| &skill.name).collect::<Vec<_>>(),
         "settings": manifest.settings.iter().map(|setting| &setting.name).collect::<Vec<_>>(),
+        "settingValues": extension.values.iter().filter_map(|one| Some((&one.spec.name, shown_value(one)?))).collect::<BTreeMap<_, _>>(),
         "error": extension.error().or(state.problem.as_deref()),
     })
 }

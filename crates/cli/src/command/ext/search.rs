@@ -1,5 +1,7 @@
 //! `ollm ext search`: what the indexes have.
 
+use std::ops::ControlFlow;
+
 use ollm_app::install::{Hit, Registry, installed};
 use ollm_app::{App, AppContext};
 use ollm_store::one_line;
@@ -18,6 +20,7 @@ pub(super) fn run(arguments: &SearchArguments, context: &AppContext, output: &mu
     let registry =
         Registry::load(&app.config.downloads(), reach(arguments.offline), context, &mut |what, done, total| {
             bar.step(what, done, total);
+            ControlFlow::Continue(())
         });
     bar.clear();
     registry.notes.iter().for_each(|note| output.tell(note));

@@ -7,6 +7,7 @@ use ollm_app::{App, AppContext, refuse_approval};
 use ollm_protocol::{Code, Hook};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
+use serde_json::json;
 
 use super::{loaded, understood};
 use crate::command::review;
@@ -36,7 +37,9 @@ pub(super) fn run(
     if digest.is_none() {
         ask_person(name, &whole, output)?;
     }
+    let digest = whole.digest();
     record(name, whole, output)?;
+    output.changed(json!({"extension": name, "approved": digest.to_string()}));
     Ok(OK)
 }
 
@@ -55,7 +58,9 @@ pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Fa
 pub(super) fn ask_person(name: &str, whole: &Together<'_>, output: &mut Output) -> Result<(), Failure> {
     let question = format!("Let the extension `{name}` run from now on, as long as nothing of it changes?");
     let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(name, &whole.digest()));
-    review::ask_yes(&whole.screen(), &format!("extension `{name}`"), &question, [by_script], output)
+    let (what, reviews) = (format!("extension `{name}`"), whole.reviews());
+    review::refuse_unshown(&reviews, &what, (&whole.remedy(), &whole.digest()), output.asker())?;
+    review::ask_yes(&review::screen(&reviews), &what, &question, [by_script], output)
 }
 
 /// The command by which a script approves.

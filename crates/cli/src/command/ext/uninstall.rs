@@ -54,7 +54,7 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
         output.tell(&format!("its secrets stay in your keyring: {}", secrets.join(", ")));
     }
     output.changed(json!({"extension": name, "removed": true}));
-    output.line(&one_line(&format!("{name} is gone")))
+    output.line(&one_line(&format!("{name} was removed")))
 }
 
 /// The sensitive settings that have a value with us.

@@ -2,14 +2,14 @@
 
 use ollm_app::extension_review::additions;
 use ollm_app::install::{
-    Installed, Prepared, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
+    Installed, Reach, UpdateOrder, installed, pin_value, roll_back, set_pin, update_order, version_before,
 };
 use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::validate_extension;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
-use super::install::{fetch_with_needs, go_on, reach, settle, version};
+use super::install::{Carried, carry_out, go_on, reach, version};
 use super::trust::by_digest;
 use super::{approved, named};
 use crate::arguments::ext::{Acceptance, PinArguments, UpdateArguments};
@@ -36,8 +36,9 @@ pub(super) fn run(arguments: &UpdateArguments, context: &AppContext, output: &mu
         for name in chosen {
             // One that cannot be updated keeps no other from it.
             match one(name, to.as_ref(), reach(*offline), *acceptance, context, output) {
-                Ok(entry) => output.changed(entry),
-                Err(failure) if chosen.len() > 1 => {
+                Ok(entries) => entries.into_iter().for_each(|entry| output.changed(entry)),
+                // A signal ends all of it.
+                Err(failure) if chosen.len() > 1 && failure.code.is_some() => {
                     output.tell(&format!("`{name}` was not updated: {}", failure.message));
                     output.changed(json!({"name": name, "changed": false, "error": failure.to_json()}));
                     failed = Some(FINDING);
@@ -56,21 +57,20 @@ fn one(
     acceptance: Acceptance,
     context: &AppContext,
     output: &mut Output,
-) -> Result<Value, Failure> {
+) -> Result<Vec<Value>, Failure> {
     let order = match update_order(name, to, reach, context)? {
         UpdateOrder::Order(order) => *order,
         UpdateOrder::Pinned(pin) => {
             output.line(&one_line(&format!("{name} is pinned to {pin}")))?;
-            return Ok(json!({"name": name, "changed": false, "pinned": pin}));
+            return Ok(vec![json!({"name": name, "changed": false, "pinned": pin})]);
         }
     };
-    let (app, prepared) = fetch_with_needs(&order, acceptance, &[], context, output)?;
-    match prepared {
-        Prepared::Current(current) => {
+    match carry_out(&order, acceptance, context, output)? {
+        Carried::Current(current) => {
             output.line(&one_line(&format!("{name} {} is up to date", current.version)))?;
-            Ok(json!({"name": name, "version": current.version, "changed": false}))
+            Ok(vec![json!({"name": name, "version": current.version, "changed": false})])
         }
-        Prepared::Staged(staged) => settle(*staged, acceptance, &app, context, output),
+        Carried::Done(entries) => Ok(entries),
     }
 }
 

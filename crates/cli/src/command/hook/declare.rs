@@ -7,6 +7,7 @@ use ollm_app::{App, AppContext, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Problem, Severity, Syntax};
 use ollm_protocol::dialect::agent_named;
+use ollm_protocol::hook::key::{HookKey, KeyKind};
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::FileError;
@@ -96,13 +97,15 @@ pub(super) fn edit(arguments: &EditArguments, context: &AppContext, output: &mut
     output.line(&format!("{} changed", path.display()))
 }
 
-/// `KEY=VALUE`; a value that is no JSON is text.
+/// `KEY=VALUE`; a value that is no JSON is text, and so is that of a key which holds text.
 fn assigned(assignment: &str) -> Result<(&str, Value), Failure> {
     let (key, value) = assignment.split_once('=').ok_or_else(|| {
         Failure::usage(format!("`{assignment}` is no KEY=VALUE"))
             .hint("for instance timeout=5000, or matcher='shell|write_*'")
     })?;
-    Ok((key, serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+    let is_text = HookKey::find(key).is_some_and(|key| matches!(key.kind, KeyKind::Text(..)));
+    let read = serde_json::from_str(value).ok().filter(|read: &Value| !is_text || read.is_string());
+    Ok((key, read.unwrap_or_else(|| value.into())))
 }
 
 /// What is wrong with a file now and was not before.

@@ -1,10 +1,13 @@
 //! `ollm hook list`: every hook there is, and every file that could not be read.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_app::{App, AppContext, undeclared_line, unsent_events};
 use ollm_catalog::{Severity, Undeclared};
 use ollm_protocol::Hook;
+use ollm_store::one_line;
+use ollm_trust::command_text;
 use serde_json::{Value, json};
 
 use super::show::{self, State};
@@ -37,7 +40,7 @@ pub(super) fn run(arguments: &ListArguments, context: &AppContext, output: &mut 
         output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect())?;
         return Ok(code);
     }
-    output.text(&table(&rows, arguments.long))?;
+    output.text(&listed(&rows, arguments.long))?;
     // A file that cannot be read may hold some.
     if !is_broken && rows.iter().all(|(hook, _)| hook.spec.source.is_required()) {
         output.text(NO_HOOKS)?;
@@ -75,11 +78,16 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "action": action(hook),
         "enabled": spec.enabled && state.off.is_none(),
         "trust": state.trust,
+        "problem": state.unready,
         "digest": state.digest,
         "group": spec.group,
         "groupDigest": state.group_digest,
         "file": shown(&spec.origin.file),
         "line": spec.origin.line,
+        "description": spec.description,
+        "matcher": hook.matcher.text(),
+        "command": command_text(hook),
+        "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
     })
 }
 
@@ -89,7 +97,20 @@ pub(super) fn action(hook: &Hook) -> &'static str {
 
 /// All hooks as a table, with their ids if wanted.
 pub(crate) fn overview(app: &App, long: bool) -> String {
-    table(&show::states(app.hooks(), app), long)
+    listed(&show::states(app.hooks(), app), long)
+}
+
+/// The table, and below it why hooks cannot run, which no column has room for.
+fn listed(rows: &[(Arc<Hook>, State)], long: bool) -> String {
+    let mut text = table(rows, long);
+    let is_on = |hook: &Hook, state: &State| hook.spec.enabled && state.off.is_none();
+    for (hook, state) in rows.iter().filter(|(hook, state)| is_on(hook, state)) {
+        if let Some(why) = &state.unready {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{} cannot run: {}", one_line(&called(hook, rows)), one_line(why));
+        }
+    }
+    text
 }
 
 const HEAD: [&str; 6] = ["NAME", "STATE", "EVENTS", "MATCHER", "SOURCE", "DIALECT"];
@@ -128,7 +149,7 @@ fn called(hook: &Hook, rows: &[(Arc<Hook>, State)]) -> String {
 fn standing(hook: &Hook, state: &State) -> String {
     match (hook.spec.enabled && state.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
-        (true, Some(why)) => format!("{}, cannot run: {why}", state.trusted()),
+        (true, Some(_)) => format!("{}, cannot run", state.trusted()),
         (true, None) => state.trusted().to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::{Hook, Matcher, Subject};
 
 use ollm_protocol::tool::table::FOREIGN;
-use ollm_trust::{Approvable, Standing, Term, command_text};
+use ollm_trust::{Approvable, Standing, Term};
 use serde_json::{Map, Value, json};
 
 use super::{list, rules};
@@ -112,13 +112,9 @@ fn more(hook: &Hook, state: &State) -> Value {
     let spec = &hook.spec;
     json!({
         "column": spec.origin.column,
-        "description": spec.description,
         "version": spec.version,
-        "matcher": hook.matcher.text(),
         "covers": covered(hook).into_iter().map(|(agent, names)| (agent.to_owned(), json!(names))).collect::<Map<_, _>>(),
-        "command": command_text(hook),
         "script": hook.script().map(|path| shown(path)),
-        "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
         "timeoutFrom": hook.timeout.basis.name(),
         "onFailure": hook.on_failure.value.name(),
         "onFailureFrom": hook.on_failure.basis.name(),

@@ -10,6 +10,7 @@ use ollm_protocol::{Code, DialectError, Event, Hook};
 use serde_json::Value;
 
 use crate::arguments::hook::TestArguments;
+use crate::ask::Asker;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
 
@@ -32,13 +33,23 @@ pub(crate) fn cases(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let mut stage = Rehearsal::new(context)?;
+    let mut stage = stage(context, output)?;
     let hooks = choose(&stage.app)?;
     golden::run(&mut stage, &hooks, as_json, output)
 }
 
-fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+/// Where hooks are tried; a key of the panels interrupts them, elsewhere a signal does.
+fn stage(context: &AppContext, output: &Output) -> Result<Rehearsal, Failure> {
     let mut stage = Rehearsal::new(context)?;
+    if let Asker::Dialog(screen) = output.asker() {
+        let cancel = screen.cancel().clone();
+        stage.stop_when(move || cancel.is_set());
+    }
+    Ok(stage)
+}
+
+fn once(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    let mut stage = stage(context, output)?;
     context.tell_notices(output);
     let hooks = chosen(&stage.app, arguments)?;
     match hooks.as_slice() {

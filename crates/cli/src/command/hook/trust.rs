@@ -8,6 +8,7 @@ use ollm_catalog::configuration;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
+use serde_json::json;
 
 use crate::arguments::hook::TrustArguments;
 use crate::ask::{Chosen, YES};
@@ -25,6 +26,9 @@ use group::Target;
 pub(super) fn approve(arguments: &TrustArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     if arguments.list {
         return list::run(context, arguments.json, output);
+    }
+    if arguments.json {
+        output.collect();
     }
     refuse_approval("hooks", arguments.digest.as_deref(), context)?;
     let app = App::load(context)?;
@@ -160,7 +164,10 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
 fn ask_together(together: &Together<'_>, output: &mut Output) -> Result<(), Failure> {
     let count = together.members().len();
     let question = format!("Let these {count} hooks run from now on, as long as nothing of them changes?");
-    match review::ask(&together.screen(), &question, YES, output) {
+    let reviews = together.reviews();
+    let by_digest = (&together.remedy(), &together.digest());
+    review::refuse_unshown(&reviews, "the list of hooks", by_digest, output.asker())?;
+    match review::ask(&review::screen(&reviews), &question, YES, output) {
         Chosen::One(()) => Ok(()),
         Chosen::No => Err(Failure::new(Code::Declined, "nothing was approved")),
         Chosen::Nobody => Err(nobody("the hooks were not approved", "ID")
@@ -172,6 +179,9 @@ fn ask_together(together: &Together<'_>, output: &mut Output) -> Result<(), Fail
 fn record_all(together: Together<'_>, output: &mut Output) -> Result<u8, Failure> {
     let approved = together.approve().map_err(|error| review::unapproved("the hooks", error))?;
     review::tell_approved(&approved, output);
+    for (hook, digest) in &approved.hooks {
+        output.changed(json!({"hook": hook.id(), "approved": digest.to_string()}));
+    }
     Ok(OK)
 }
 
@@ -191,7 +201,11 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output: &mut Output) -> Result<Term, Failure> {
-    let mut text = app.engine.trust.review(hook, proposal).to_string();
+    let review = app.engine.trust.review(hook, proposal);
+    let what = format!("hook `{}`", hook.id());
+    let by_digest = (&hook.remedy(), &proposal.identity.digest);
+    review::refuse_unshown(std::slice::from_ref(&review), &what, by_digest, output.asker())?;
+    let mut text = review.to_string();
     let question = "May this hook run, as long as nothing of it changes?";
     let mut offered = Vec::new();
     let covered = proposal.uncovered().is_empty() || way.uncovered == Uncovered::Accepted;
@@ -208,12 +222,12 @@ fn ask_person(hook: &Hook, proposal: &Proposal, way: Way<'_>, app: &App, output:
     }
     if offered.is_empty() {
         let parts = ApproveError::Uncovered(proposal.uncovered().to_vec());
-        return Err(review::unapproved(&format!("hook `{}`", hook.id()), parts));
+        return Err(review::unapproved(&what, parts));
     }
     match review::ask(&text, question, &offered, output) {
         Chosen::One(term) => Ok(term),
-        Chosen::No => Err(Failure::new(Code::Declined, format!("hook `{}` was not approved", hook.id()))),
-        Chosen::Nobody => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
+        Chosen::No => Err(Failure::new(Code::Declined, format!("{what} was not approved"))),
+        Chosen::Nobody => Err(nobody(&format!("{what} was not approved"), &shell_word(hook.id()))),
     }
 }
 
@@ -232,5 +246,6 @@ fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut 
     let approved = app.engine.trust.approve(hook, proposal, term, &app.engine.environment().trust_context());
     approved.map_err(|error| review::unapproved(&format!("hook `{}`", hook.id()), error))?;
     output.tell(&review::told(hook, &proposal.identity.digest, until));
+    output.changed(json!({"hook": hook.id(), "approved": proposal.identity.digest.to_string()}));
     Ok(())
 }

@@ -13,7 +13,7 @@ use ollm_protocol::units::iso;
 use serde_json::{Value, json};
 
 use super::list::{Row, table};
-use super::tools::rows;
+use super::tools::{rows, told_row};
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::table;
@@ -46,6 +46,7 @@ pub(super) fn run(names: &[String], context: &AppContext, as_json: bool, output:
 }
 
 /// A server as `--json` prints it, and the tools that are known of it: name, arguments and description of each.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServerOverview {
     pub(crate) entry: Value,
     pub(crate) tools: Vec<[String; 3]>,
@@ -58,9 +59,18 @@ pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ServerOverview>, Vec
     let kept = Kept::find(context);
     let one = |known: &DeclaredServer| ServerOverview {
         entry: entry(&Row::resting(known, &servers), &chats, &kept),
-        tools: known.cached.as_ref().map(|cached| rows(&known.offers(cached.listed()))).unwrap_or_default(),
+        tools: known_tools(known, &chats),
     };
     Ok((servers.all.iter().map(one).collect(), troubles))
+}
+
+/// The tools that are known of a server, by a conversation or from an earlier time: name, arguments and description of each.
+fn known_tools(known: &DeclaredServer, chats: &[Chat]) -> Vec<[String; 3]> {
+    let live = chats.iter().rev().filter_map(|chat| chat.server(&known.spec.name)?.get("toolList")?.as_array());
+    match live.into_iter().find(|tools| !tools.is_empty()) {
+        Some(tools) => tools.iter().filter_map(told_row).collect(),
+        None => known.cached.as_ref().map(|cached| rows(&known.offers(cached.listed()))).unwrap_or_default(),
+    }
 }
 
 /// What is kept of servers that do not run.
@@ -112,6 +122,11 @@ fn entry(row: &Row<'_>, chats: &[Chat], kept: &Kept) -> Value {
     let Some(object) = entry.as_object_mut() else { return entry };
     let word = if row.error.is_some() { "error" } else { "disconnected" };
     object.insert("status".to_owned(), word.into());
+    let tools = known_tools(row.known, chats).into_iter();
+    let tools = tools.map(
+        |[name, arguments, description]| json!({"name": name, "arguments": arguments, "description": description}),
+    );
+    object.insert("toolList".to_owned(), tools.collect());
     object.insert("revision".to_owned(), json!(row.known.cached.as_ref().and_then(|entry| entry.revision.as_ref())));
     if let Some((_, server)) = live.last() {
         for key in ["state", "status", "tools", "error", "revision"] {

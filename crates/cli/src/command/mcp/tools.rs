@@ -117,13 +117,20 @@ fn table(lists: &[Listed<'_>]) -> String {
 
 /// Name, arguments and description of each tool, as far as a table has room.
 pub(super) fn rows(offers: &Offers) -> Vec<[String; 3]> {
-    let row = |offer: &Offer| {
-        let text = one_line(&offer.tool.description);
-        let gist: String = text.chars().take(GIST).collect();
-        let gist = if gist.len() < text.len() { format!("{gist}…") } else { gist };
-        [offer.tool.name.clone(), arguments(&offer.tool.input.0), gist]
-    };
-    offers.tools.iter().map(row).collect()
+    offers.tools.iter().map(|Offer { tool, .. }| row(&tool.name, &tool.description, &tool.input.0)).collect()
+}
+
+/// The same of a tool that a conversation tells of.
+pub(super) fn told_row(tool: &Value) -> Option<[String; 3]> {
+    let text = |key: &str| tool.get(key).and_then(Value::as_str);
+    Some(row(text("name")?, text("description")?, tool.get("inputSchema")?.as_object()?))
+}
+
+fn row(name: &str, description: &str, schema: &Map<String, Value>) -> [String; 3] {
+    let text = one_line(description);
+    let gist: String = text.chars().take(GIST).collect();
+    let gist = if gist.len() < text.len() { format!("{gist}…") } else { gist };
+    [name.to_owned(), arguments(schema), gist]
 }
 
 /// The arguments that a tool takes, those it needs first; an optional one has a question mark.

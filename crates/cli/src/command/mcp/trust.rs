@@ -6,7 +6,8 @@ use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
-use ollm_trust::{Proposal, Standing, Term};
+use ollm_trust::{Approvable as _, Proposal, Standing, Term};
+use serde_json::json;
 
 use crate::command::ext::revoke;
 use crate::command::review;
@@ -52,6 +53,7 @@ pub(super) fn approve(
     let approved = servers.trust.approve(&*known.spec, &proposal, Term::Always, &context.trust_context());
     approved.map_err(|error| review::unapproved(&format!("server `{name}`"), error))?;
     output.tell(&format!("server `{name}` is approved as {}", proposal.identity.digest));
+    output.changed(json!({"server": name, "approved": proposal.identity.digest.to_string()}));
     Ok(OK)
 }
 
@@ -106,12 +108,14 @@ fn ask_person(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let name = &known.spec.name;
-    let screen = servers.trust.review(&*known.spec, proposal).to_string();
+    let (seen, what) = (servers.trust.review(&*known.spec, proposal), format!("server `{name}`"));
+    let by_digest = (&known.spec.remedy(), &proposal.identity.digest);
+    review::refuse_unshown(std::slice::from_ref(&seen), &what, by_digest, output.asker())?;
     let question = "May this server be started, as long as nothing of it changes?";
     let by_script = format!("`ollm mcp trust {} --digest sha256:…`", shell_word(name));
     let hints = [
         format!("a script may approve by naming the digest: {by_script}"),
         "`ollm mcp list --json` prints the digest, after you reviewed the declaration".to_owned(),
     ];
-    review::ask_yes(&screen, &format!("server `{name}`"), question, hints, output)
+    review::ask_yes(&seen.to_string(), &what, question, hints, output)
 }

@@ -1,15 +1,19 @@
 //! Counts over records, for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use ollm_app::trace::{HookStats, TraceStats};
 use ollm_store::one_line;
 
+use super::short_name;
 use crate::table::table;
 
 const HEAD: [&str; 9] = ["HOOK", "RUNS", "BLOCKED", "FAILED", "SKIPPED", "P50 MS", "P95 MS", "P99 MS", "MAX MS"];
 
-pub(super) fn text(stats: &TraceStats, never_fired: &[String]) -> String {
+pub(super) fn text(stats: &TraceStats, never_fired: &[String], long: bool) -> String {
+    let ids: BTreeSet<&str> = stats.hooks.keys().chain(never_fired).map(String::as_str).collect();
+    let called = |id: &str| called(id, &ids, long);
     let (from, to) = stats.span.clone().unwrap_or_default();
     let mut text = format!("{} events from {from} to {to}, {} refused\n", stats.events, stats.refused);
     for (event, (count, refused)) in &stats.by_event {
@@ -18,7 +22,7 @@ pub(super) fn text(stats: &TraceStats, never_fired: &[String]) -> String {
         let _ = writeln!(text, "  {:<22}{count}{refused}", one_line(event));
     }
     if !stats.hooks.is_empty() {
-        let rows = stats.hooks.iter().map(|(id, hook)| row(id, hook));
+        let rows = stats.hooks.iter().map(|(id, hook)| row(called(id), hook));
         text.push('\n');
         text.push_str(&table(HEAD, rows));
     }
@@ -26,23 +30,31 @@ pub(super) fn text(stats: &TraceStats, never_fired: &[String]) -> String {
         text.push_str("\nslowest\n");
     }
     for run in &stats.slowest {
-        let _ = writeln!(text, "  {:>9.1} ms  {}  {}", run.millis, one_line(&run.hook), one_line(&run.trace_id));
+        let trace = if long { &run.trace_id } else { run.trace_id.rsplit('-').next().unwrap_or_default() };
+        let _ = writeln!(text, "  {:>9.1} ms  {}  {}", run.millis, one_line(&called(&run.hook)), one_line(trace));
     }
     if !never_fired.is_empty() {
-        text.push_str("\nnever ran; `ollm explain ID` says why\n");
+        text.push_str("\nnever ran; `ollm explain HOOK` says why\n");
     }
     for id in never_fired {
-        let _ = writeln!(text, "  {}", one_line(id));
+        let _ = writeln!(text, "  {}", one_line(&called(id)));
     }
     text
 }
 
-fn row(id: &str, hook: &HookStats) -> [String; 9] {
+/// What a hook is called: by its name, unless another one has that, or ids are wanted.
+fn called(id: &str, ids: &BTreeSet<&str>, long: bool) -> String {
+    let name = short_name(id);
+    let is_alone = ids.iter().filter(|other| short_name(other) == name).count() <= 1;
+    if is_alone && !long { name.to_owned() } else { id.to_owned() }
+}
+
+fn row(name: String, hook: &HookStats) -> [String; 9] {
     let failed = hook.count("failed") + hook.count("timeout");
     let rate = hook.failure_rate().filter(|rate| *rate > 0.0).map(|rate| format!(" ({:.0} %)", rate * 100.0));
     let time = |percent| hook.percentile(percent).map_or_else(|| "-".to_owned(), |millis| format!("{millis:.1}"));
     [
-        id.to_owned(),
+        name,
         hook.runs().to_string(),
         hook.count("blocked").to_string(),
         format!("{failed}{}", rate.unwrap_or_default()),

@@ -6,7 +6,8 @@ use std::time::Duration;
 use ollm_app::trace::{HookRun, Record, at};
 use ollm_store::one_line;
 
-use crate::timeline::{BOLD, Bar, DIM, PLAIN, RED};
+use super::short_name;
+use crate::timeline::{BOLD, Bar, DIM, PLAIN, RED, skip_line};
 
 /// More events of one session are not shown.
 pub(super) const MOST: usize = 1000;
@@ -90,12 +91,13 @@ pub(crate) fn event(record: &Record, text: &mut String) {
     }
     for skip in record.list("skipped").iter().filter(|skip| skip.is_object()) {
         let field = |name| one_line(at(skip, name).as_str().unwrap_or_default());
-        let _ = writeln!(text, "  {DIM}{:<26}{:<13}{}{PLAIN}", field("id"), field("reason"), field("detail"));
+        let line = skip_line(short_name(&field("id")), &field("reason"), &field("detail"));
+        let _ = writeln!(text, "{line}");
     }
     if !record.continues() {
         let flow = record.verdict("flow").as_str().unwrap_or("?");
         let reason = record.verdict("reason").as_str().unwrap_or_default();
-        let _ = writeln!(text, "  => {RED}{}{PLAIN}: {}", one_line(flow), one_line(reason));
+        let _ = writeln!(text, "  => {RED}{}{PLAIN}: {}", one_line(flow), one_line(&reason.replace('\n', "; ")));
     } else if record.verdict("modifiedArgs") == true {
         let _ = writeln!(text, "  => arguments changed");
     }

@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use ollm_agent::{Cancel, Message, News, Show};
 use ollm_app::Shared;
-use ollm_engine::bus::{Bus, Filter, Matter};
+use ollm_engine::bus::Bus;
 use ollm_store::{escape_for_people, one_line};
 
 use super::super::screen::Screen;
 use super::log::Speaker;
-use crate::command::chat::front::{ChatFront, ChatStatus, Input};
+use crate::command::chat::front::{ChatFront, ChatStatus, Input, on_hooks};
 use crate::command::chat::last_words;
 use crate::display::told;
 use crate::output::Output;
 
-/// How often a conversation looks whether something else has come up, where that is possible.
+/// How often a conversation looks whether something else has come up, where that is possible: at first, and later.
 const LOOKING: Duration = Duration::from_millis(50);
+const GLANCE: Duration = Duration::from_secs(1);
+/// After so many looks at nothing it looks less often.
+const LOOKS: u32 = 20;
 
 /// What the panel hears of the conversation. All text in it is escaped.
 #[derive(Debug)]
@@ -51,18 +54,8 @@ impl ChatFront for PanelFront {
     }
 
     fn listen(&mut self, bus: &Bus) {
-        let Ok(filter) = Filter::named(["hook_execution_start", "hook_execution_complete", "hook_execution_error"])
-        else {
-            return;
-        };
         let screen = self.screen.clone();
-        bus.subscribe(filter, 0, move |message| {
-            let hook = match &message.matter {
-                Matter::HookStart { hook, .. } => Some(one_line(&hook.spec.name)),
-                _ => None,
-            };
-            screen.chat(ChatNews::Hook(hook));
-        });
+        on_hooks(bus, move |hook| screen.chat(ChatNews::Hook(hook)));
     }
 
     fn share(&mut self) {
@@ -70,6 +63,7 @@ impl ChatFront for PanelFront {
     }
 
     fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
+        let mut looks = 0;
         loop {
             // Inputs that still wait when the conversation is ended are not begun.
             if self.cancel.is_final() {
@@ -77,7 +71,7 @@ impl ChatFront for PanelFront {
             }
             // Nothing else comes up where no hook hears of files: then a blocking wait is enough.
             let line = if self.is_shared {
-                self.lines.recv_timeout(LOOKING)
+                self.lines.recv_timeout(if looks < LOOKS { LOOKING } else { GLANCE })
             } else {
                 self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
@@ -85,7 +79,7 @@ impl ChatFront for PanelFront {
                 Ok(line) if !self.cancel.is_final() => return Input::Text(line),
                 Ok(_) | Err(RecvTimeoutError::Disconnected) => return Input::End,
                 Err(RecvTimeoutError::Timeout) if comes_up() => return Input::Other,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => looks += 1,
             }
         }
     }

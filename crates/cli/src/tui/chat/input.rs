@@ -8,6 +8,7 @@ use rustyline::Config;
 use rustyline::history::{FileHistory, History as _, SearchDirection};
 
 use super::super::dialog::line_input;
+use super::super::text::width_of;
 use crate::command::chat::complete::Completion;
 
 /// Longer texts are not typed.
@@ -62,6 +63,11 @@ impl ChatInput {
 
     pub(crate) fn area(&self) -> &TextArea<'static> {
         &self.area
+    }
+
+    /// How many rows it takes on a screen of so many columns, with room for the cursor behind the last character.
+    pub(crate) fn rows(&self, columns: usize) -> usize {
+        self.area.lines().iter().map(|line| 1 + width_of(line) / columns.max(1)).sum()
     }
 
     /// Puts a text in; false where there is no room for it.

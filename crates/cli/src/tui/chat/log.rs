@@ -16,8 +16,10 @@ use super::super::theme::Theme;
 /// More entries, or more bytes of them, are not kept.
 const MOST_ENTRIES: usize = 2000;
 const MOST_BYTES: usize = 1 << 20;
-/// A part of an answer that grows longer without a blank line is cut there.
-const LONGEST_PART: usize = 16 << 10;
+/// An answer that grows is drawn anew from its last part on; a part ends with the first block of Markdown beyond this.
+const USUAL_PART: usize = 16 << 10;
+/// A part is cut here, whatever it is in the middle of.
+const LONGEST_PART: usize = 64 << 10;
 
 /// Who or what an entry comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ struct Entry {
     rows: Vec<Line<'static>>,
     /// The width for which the rows are.
     width: u16,
+    /// Whether the next entry goes on in the middle of what this one says.
+    goes_on: bool,
 }
 
 impl Entry {
@@ -57,7 +61,7 @@ impl Entry {
                 Speaker::Difference => marked("  ", Style::new(), &wrapped(&difference(&self.text, theme), indented)),
                 Speaker::Command => wrapped(&styled(self.text.trim_end(), theme), width),
             };
-            if matches!(self.speaker, Speaker::You | Speaker::Model) {
+            if matches!(self.speaker, Speaker::You | Speaker::Model) && !self.goes_on {
                 self.rows.push(Line::default());
             }
         }
@@ -91,7 +95,11 @@ impl ChatLog {
     /// A whole entry.
     pub(crate) fn add(&mut self, speaker: Speaker, text: &str) {
         self.is_open = false;
-        if !text.trim().is_empty() {
+        if speaker == Speaker::Model {
+            // What came in one piece looks as if it had grown.
+            self.extend(speaker, text.trim_end());
+            self.is_open = false;
+        } else if !text.trim().is_empty() {
             self.push(speaker, text.trim_end().to_owned());
         }
     }
@@ -127,18 +135,20 @@ impl ChatLog {
         self.bytes += text.len();
         // What is whole is not read again with every word.
         let speaker = last.speaker;
-        if let Some(at) = part_end(&last.text, speaker) {
-            let rest = last.text.split_off(at);
-            self.bytes = self.bytes.saturating_sub(rest.len());
+        if let Some(cut) = part_end(&last.text, speaker) {
+            let rest = format!("{}{}", cut.reopened, last.text.get(cut.at..).unwrap_or_default());
+            self.bytes = self.bytes.saturating_sub(last.text.len() - cut.at);
+            last.text.truncate(cut.at);
+            last.goes_on = !cut.reopened.is_empty();
             self.push(speaker, String::new());
-            self.grow(rest.trim_start_matches('\n'));
+            self.grow(&rest);
         }
         self.shorten();
     }
 
     fn push(&mut self, speaker: Speaker, text: String) {
         self.bytes += text.len();
-        self.entries.push_back(Entry { speaker, text, rows: Vec::new(), width: 0 });
+        self.entries.push_back(Entry { speaker, text, rows: Vec::new(), width: 0, goes_on: false });
         self.shorten();
     }
 
@@ -193,27 +203,45 @@ impl ChatLog {
     }
 }
 
-/// Where a growing text has a part that is whole: at a blank line outside of code, or where it is too long.
-fn part_end(text: &str, speaker: Speaker) -> Option<usize> {
-    let mut is_code = false;
-    let mut at = 0;
-    let mut end = None;
-    for line in text.split_inclusive('\n') {
-        is_code ^= line.trim_start().starts_with("```");
-        at += line.len();
-        if line == "\n" && !is_code && speaker == Speaker::Model && at < text.len() {
-            end = Some(at);
+/// Where a text is cut, and what opens the code anew that is cut there.
+struct Cut {
+    at: usize,
+    reopened: String,
+}
+
+/// Where the first part of a text ends. It depends on nothing that may still come, so that an answer looks the same whatever
+/// pieces it comes in.
+fn part_end(text: &str, speaker: Speaker) -> Option<Cut> {
+    if text.len() < USUAL_PART {
+        return None;
+    }
+    let part = text.get(..text.floor_char_boundary(LONGEST_PART)).unwrap_or(text);
+    // A line that is not whole may become anything.
+    let lines = part.get(..part.rfind('\n').map_or(0, |end| end + 1)).unwrap_or_default();
+    if speaker == Speaker::Model {
+        // What begins with a bracket may define a link and be no block.
+        let ends =
+            |at: usize| at >= USUAL_PART && lines.get(at..).is_some_and(|rest| !rest.trim_start().starts_with('['));
+        if let Some((at, _)) = markdown::blocks(lines).find(|(at, _)| ends(*at)) {
+            return Some(Cut { at, reopened: String::new() });
         }
     }
-    let cut = || {
-        let at = text.floor_char_boundary(LONGEST_PART);
-        text.get(..at).and_then(|part| part.rfind(char::is_whitespace)).filter(|at| *at > 0).unwrap_or(at)
-    };
-    end.or_else(|| (text.len() > LONGEST_PART).then(cut))
+    if text.len() <= LONGEST_PART {
+        return None;
+    }
+    let word =
+        || part.char_indices().rev().find(|(_, char)| char.is_whitespace()).map(|(at, char)| at + char.len_utf8());
+    let at = if lines.is_empty() { word().unwrap_or(part.len()) } else { lines.len() };
+    // What follows is code where it begins no block of its own.
+    let probe = format!("{}x", part.get(..at).unwrap_or_default());
+    let fence =
+        (speaker == Speaker::Model).then(|| markdown::blocks(&probe).last()).flatten().and_then(|(_, fence)| fence);
+    Some(Cut { at, reopened: fence.map(|fence| format!("{fence}\n")).unwrap_or_default() })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -225,18 +253,71 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    #[test]
-    fn an_answer_is_the_same_whatever_its_pieces() {
-        let text = "First **part**.\n\n```\na\n\nb\n```\n\nThe end.";
-        let mut screens = Vec::new();
-        for piece in [1, 3, 100] {
-            let mut log = ChatLog::default();
-            let chars: Vec<char> = text.chars().collect();
-            chars.chunks(piece).for_each(|part| log.extend(Speaker::Model, &part.iter().collect::<String>()));
-            screens.push(drawn(&mut log));
+    /// All rows of a log that was told a text in pieces that end at these places.
+    fn rows(text: &str, ends: &[usize]) -> Vec<String> {
+        let mut log = ChatLog::default();
+        let mut start = 0;
+        for end in ends.iter().copied().chain([text.len()]) {
+            let end = text.floor_char_boundary(end.clamp(start, text.len()));
+            log.extend(Speaker::Model, &text[start..end]);
+            start = end;
         }
-        assert_eq!(screens[0], screens[1]);
-        assert_eq!(screens[1], screens[2]);
+        let shown = log.entries.iter_mut().flat_map(|entry| entry.rows(40, &Theme::new(false)).to_vec());
+        let mut shown: Vec<String> = shown.map(|row| row.to_string()).collect();
+        shown.truncate(shown.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1));
+        shown
+    }
+
+    /// What the text looks like as a whole.
+    fn whole(text: &str) -> Vec<String> {
+        wrapped(&markdown::lines(text, &Theme::new(false)), 40).iter().map(ToString::to_string).collect()
+    }
+
+    fn block() -> impl Strategy<Value = String> {
+        let line = "[a-z`*_ ~#>-]{0,20}";
+        let code =
+            (prop::sample::select(vec!["```", "~~~", "````rust"]), prop::collection::vec("[a-z` ~-]{0,12}", 0..9));
+        let code = code.prop_map(|(fence, lines)| {
+            let end = fence.trim_end_matches(char::is_alphabetic);
+            format!("{fence}\n{}\n{end}\n", lines.join("\n\n"))
+        });
+        let item = (0..3_usize, prop::sample::select(vec!["-", "*", "1.", "2."]), line, any::<bool>()).prop_map(
+            |(depth, mark, text, is_loose)| {
+                format!("{}{mark} {text}\n{}", "   ".repeat(depth), if is_loose { "\n" } else { "" })
+            },
+        );
+        let list = prop::collection::vec(item, 1..6).prop_map(|items| items.concat());
+        prop_oneof![line.prop_map(|line| line + "\n"), code, list, Just("\n".to_owned()), Just("---\n".to_owned())]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+
+        #[test]
+        fn an_answer_is_the_same_whatever_its_pieces(
+            blocks in prop::collection::vec(block(), 1..7),
+            filler in prop::sample::select(vec![0_usize, 0, 0, 300, 2000]),
+            mut ends in prop::collection::vec(0..100_000_usize, 0..40),
+        ) {
+            // Long answers have several parts.
+            let text = blocks.join(&format!("{}\n", "some words\n".repeat(filler)));
+            let text = text.trim_start_matches('\n');
+            ends.sort_unstable();
+            let small: Vec<usize> = ends.iter().map(|end| end % 500).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+            prop_assert_eq!(rows(text, &ends), rows(text, &[]));
+            prop_assert_eq!(rows(text, &small), rows(text, &[]));
+            prop_assert_eq!(rows(text, &[]), whole(text));
+        }
+    }
+
+    #[test]
+    fn long_code_is_one_block_of_code() {
+        for fence in ["```", "~~~~"] {
+            let text =
+                format!("Before.\n\n{fence}rust\n{}{fence}\n\n# After\n", "let x = 1;\n\n- no list\n".repeat(9000));
+            let ends: Vec<usize> = (0..text.len()).step_by(997).collect();
+            assert_eq!(rows(&text, &ends), whole(&text));
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn run(title: String, command: HookCommand) -> Deed<FormPurpose> {
 }
 
 /// Does what a form was filled in for.
-pub(super) fn save(purpose: FormPurpose, filled: &[String]) -> Deed<FormPurpose> {
+pub(super) fn save(purpose: &FormPurpose, filled: &[String]) -> Deed<FormPurpose> {
     match purpose {
         FormPurpose::Add => {
             let arguments = added(filled);
@@ -81,7 +81,7 @@ pub(super) fn save(purpose: FormPurpose, filled: &[String]) -> Deed<FormPurpose>
             if set.is_empty() && unset.is_empty() {
                 return Deed::None;
             }
-            run(format!("changing {id}"), HookCommand::Edit(EditArguments { id, set, unset }))
+            run(format!("changing {id}"), HookCommand::Edit(EditArguments { id: id.clone(), set, unset }))
         }
     }
 }

@@ -1,8 +1,7 @@
 //! What a panel with a list shows and does: its entries, its keys, and the way from a load to the panel.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use ollm_app::AppContext;
 use ratatui::text::Line;
@@ -31,16 +30,16 @@ pub(crate) trait ListContent: Default + 'static {
     const KEYS: &'static [Binding<Self::Key>];
     /// How much of the width the list takes, in percent.
     const LIST_SHARE: u16 = 30;
-    /// Whether entries come as long as the panel is in front; the newest is the last one then.
+    /// Whether entries are added as long as the panel is in front; the newest is the last one then.
     const IS_LIVE: bool = false;
 
-    /// Loads all entries; one that is live goes on until nobody looks any more.
+    /// Loads all entries, and again what changes, until nobody looks any more.
     fn load(context: &AppContext, feed: &Feed<Self::Item>, output: &mut Output) -> Result<(), Failure>;
 
     fn command(&mut self, key: Self::Key, chosen: Option<&Self::Item>) -> Deed<Self::Purpose>;
 
     /// Does what a form was filled in for.
-    fn save(&mut self, _purpose: Self::Purpose, _values: &[String]) -> Deed<Self::Purpose> {
+    fn save(&mut self, _purpose: &Self::Purpose, _values: &[String]) -> Deed<Self::Purpose> {
         Deed::None
     }
 
@@ -62,7 +61,7 @@ pub(crate) trait ListItem: Send + 'static {
     fn name(&self) -> &str;
     /// What a filter is compared with.
     fn search_text(&self) -> String {
-        self.id().to_owned()
+        format!("{} {}", self.name(), self.id())
     }
     /// The heading it stands below; empty without one.
     fn category(&self) -> &'static str {
@@ -94,7 +93,8 @@ pub(crate) struct Feed<I> {
     pub(super) sender: Sender<Batch<I>>,
     /// Who is told that something came.
     pub(super) screen: Option<Screen>,
-    pub(super) is_over: Arc<AtomicBool>,
+    /// Closed where nobody looks any more.
+    pub(super) looking: Receiver<()>,
 }
 
 /// What a load brings.
@@ -114,8 +114,9 @@ impl<I> Feed<I> {
         }
     }
 
-    /// Whether nobody looks any more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
+    /// Waits until it is time to look for changes again; false where nobody looks any more.
+    pub(crate) fn pause(&self) -> bool {
+        const GLANCE: Duration = Duration::from_secs(1);
+        self.looking.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout)
     }
 }

@@ -85,8 +85,9 @@ impl<C: ListContent> ListPanel<C> {
     }
 
     fn draw_details(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        if self.details.is_none() {
-            self.details = Some(TextView::new(self.details_text(theme)));
+        if self.details.is_none() || std::mem::replace(&mut self.detailed, self.arranged) != self.arranged {
+            let lines = self.details_text(theme);
+            self.details.get_or_insert_default().renew(lines);
         }
         let [upper, lower] = if self.result.is_empty() {
             [area, Rect::default()]
@@ -98,7 +99,8 @@ impl<C: ListContent> ListPanel<C> {
         draw_text(frame, upper, &name, details.get_or_insert_default(), theme);
         if !self.result.is_empty() {
             let view = result.get_or_insert_with(|| TextView::at_end(styled(&self.result, theme)));
-            draw_text(frame, lower, &self.result_title, view, theme);
+            let title = if self.running.is_some() { "" } else { " (Esc closes)" };
+            draw_text(frame, lower, &format!("{}{title}", self.result_title), view, theme);
         }
     }
 

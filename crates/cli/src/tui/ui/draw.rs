@@ -16,7 +16,8 @@ const SMALLEST: (u16, u16) = (24, 6);
 impl Ui {
     pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
-        if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        self.is_too_small = area.width < SMALLEST.0 || area.height < SMALLEST.1;
+        if self.is_too_small {
             let text = format!("too small: {}×{}, {}×{} is the least", area.width, area.height, SMALLEST.0, SMALLEST.1);
             let rows = super::super::text::wrapped(&[Line::from(text)], area.width);
             return frame.render_widget(Paragraph::new(rows), area);

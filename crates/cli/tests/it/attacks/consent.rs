@@ -263,17 +263,53 @@ fn s02_where_the_user_says_so_nothing_is_approved_by_digest() {
     assert_eq!(standing(&lab), "untrusted", "who hides behind another process looks like a person");
 }
 
+/// Runs a command of `unshare` in the lab; nothing where this system or user makes no such namespaces.
+#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
+fn unshared(lab: &Lab, words: &[&str]) -> Option<Ran> {
+    let mut hidden = lab.program("unshare");
+    hidden.args(words);
+    let ran = finish(hidden, b"");
+    if ran.stderr.contains("unshare failed") || ran.stderr.contains("Operation not permitted") {
+        eprintln!("skipped: this system makes no namespaces: {}", ran.stderr);
+        return None;
+    }
+    Some(ran)
+}
+
 #[test]
 fn s02_a_namespace_made_by_an_agent_hides_nothing() {
     let lab = lab();
     let digest = lab.digest(ID);
-    let mut hidden = lab.program("unshare");
-    hidden.args(["-Urpf", "--mount-proc", OLLM, "hook", "trust", ID, "--digest", &digest]);
-    let ran = finish(hidden, b"");
-    if ran.stderr.contains("unshare failed") || ran.stderr.contains("Operation not permitted") {
-        eprintln!("skipped: this system makes no namespaces: {}", ran.stderr);
-        return;
+    let approval = ["hook", "trust", ID, "--digest", &digest];
+    let users = unshared(&lab, &[&["-Urpf", "--mount-proc", OLLM][..], &approval].concat());
+    if let Some(ran) = users {
+        assert!(ran.code == 4 && ran.stderr.contains("user namespace"), "{ran:?}");
     }
-    assert!(ran.code == 4 && ran.stderr.contains("user namespace"), "{ran:?}");
+    // Root needs no namespace of users. What it starts first is the ancestor of all others.
+    let line = format!("{OLLM} {}; exit $?", approval.join(" "));
+    for more in [&[][..], &["-u", "-i"]] {
+        if let Some(ran) = unshared(&lab, &[&["-pf", "--mount-proc"][..], more, &["sh", "-c", &line]].concat()) {
+            assert!(ran.code == 4 && ran.stderr.contains("PID namespace"), "{more:?}: {ran:?}");
+        }
+    }
+    assert_eq!(standing(&lab), "untrusted");
+}
+
+#[test]
+fn s02_a_list_of_processes_that_an_agent_made_counts_for_nothing() {
+    let lab = lab();
+    let digest = lab.digest(ID);
+    for (process, parent) in [("self", 1), ("1", 0)] {
+        let status = format!("PPid:\t{parent}\nUid:\t0\t0\t0\t0\n");
+        for (file, text) in [("status", status.as_str()), ("cmdline", "init"), ("uid_map", "0 0 4294967295\n")] {
+            lab.write(&format!("project/list/{process}/{file}"), text);
+        }
+    }
+    // In place of all of it, and of what it says about the process that asks.
+    for (made, place, sign) in [("list", "", "list of processes"), ("list/self", "/$$", "cannot be seen")] {
+        let line = format!("mount --bind {made} /proc{place} && exec {OLLM} hook trust {ID} --digest {digest}");
+        let Some(ran) = unshared(&lab, &["-Urm", "sh", "-c", &line]) else { return };
+        assert!(ran.code == 4 && ran.stderr.contains(sign), "{ran:?}");
+    }
     assert_eq!(standing(&lab), "untrusted");
 }

@@ -109,8 +109,9 @@ static void i(void) { char p[64]; sprintf(p, "/proc/%d/ns/mnt", outside); int n 
 static void j(void) { setuid(0); setgid(0); setreuid(0, 0); put(rc); }
 static void k(void) { for (int n = 3; n < 64; n++) { fchdir(n); put(".bashrc"); unlinkat(n, ".bashrc", 0); } }
 static void l(void) { struct { unsigned v, p; } x = { 0x20080522, 0 }; unsigned all[6] = { ~0u, ~0u, ~0u, ~0u, ~0u, ~0u }; syscall(SYS_capset, &x, all); d(); }
+static void m(void) { unsigned long how[3] = { O_WRONLY | O_CREAT | O_TRUNC, 0644, 0 }; int f = syscall(437 /* openat2 */, AT_FDCWD, rc, how, sizeof how); if (f >= 0) write(f, "evil", 4); }
 int main(void) {
-  void (*tries[])(void) = { a, b, c, d, e, f, g, h, i, j, k, l };
+  void (*tries[])(void) = { a, b, c, d, e, f, g, h, i, j, k, l, m };
   outside = getppid();
   snprintf(rc, sizeof rc, "%s/.bash%s", getenv("HOME"), "rc"); snprintf(other, sizeof other, "%s/other", getenv("HOME"));
   for (unsigned n = 0; n < sizeof tries / sizeof *tries; n++) { if (!fork()) { tries[n](); _exit(0); } wait(0); }

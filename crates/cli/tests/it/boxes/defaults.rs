@@ -21,7 +21,7 @@ fn project(script: &str, more: &str) -> Option<Lab> {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
-fn has_boxes(lab: &Lab) -> bool {
+pub(crate) fn has_boxes(lab: &Lab) -> bool {
     let doctor = lab.run(&["doctor"]);
     let is_there = !doctor.stdout.contains("run without a box");
     if !is_there {

@@ -190,19 +190,25 @@ fn a_folder_that_others_can_write_to_is_shown_as_what_it_is() {
 }
 
 #[test]
-fn a_person_is_told_how_many_files_they_approve_unseen() {
+fn a_person_sees_every_file_they_approve_or_approves_by_digest() {
     let lab = Lab::with_default_boxes();
     extension(&lab, "home", "guard", QUIET, &json!({}));
+    lab.write("home/.ollm/extensions/guard/hooks/rules.sh", "echo helper-code\n");
     let ran = on_a_terminal(&lab, "n\\n", &["ext", "trust", "guard"]);
-    assert!(!ran.stdout.contains("not shown here"), "{}", ran.stdout);
-    for file in ["hooks/rules.py", "data/list.json"] {
-        lab.write(&format!("home/.ollm/extensions/guard/{file}"), "1\n");
-    }
-    let ran = on_a_terminal(&lab, "n\\n", &["ext", "trust", "guard"]);
-    let told = "2 more files are approved with these and not shown here; read them in ";
-    let (_, rest) = ran.stdout.split_once(told).unwrap_or_else(|| panic!("{}", ran.stdout));
-    let copy = std::path::Path::new(rest.lines().next().unwrap().trim());
-    assert_eq!(std::fs::read_to_string(copy.join("hooks/rules.py")).unwrap(), "1\n");
+    assert!(ran.stdout.contains("--- hooks/rules.sh") && ran.stdout.contains("echo helper-code"), "{}", ran.stdout);
+    lab.write("home/.ollm/extensions/guard/hooks/helper", "\u{7f}ELF\0");
+    let ran = on_a_terminal(&lab, "y\\n", &["ext", "trust", "guard"]);
+    assert!(ran.code == 4 && ran.stdout.contains("not all of it can be shown here"), "{}", ran.stdout);
+    assert_eq!(entry(&lab, "guard")["trust"], "untrusted");
+    let copy = ran.stdout.split("read ").nth(1).unwrap().lines().next().unwrap().trim();
+    assert_eq!(std::fs::read_to_string(copy).unwrap(), "\u{7f}ELF\0");
+    let digest = ran.stdout.split("--digest ").nth(1).unwrap().split('`').next().unwrap();
+    assert_eq!(lab.run(&["ext", "trust", "guard", "--digest", digest]).code, 0);
+    assert_eq!(entry(&lab, "guard")["trust"], "trusted");
+    // What changes later must be shown as well.
+    lab.write("home/.ollm/extensions/guard/hooks/helper", "\u{7f}ELF\0\0");
+    let ran = on_a_terminal(&lab, "y\\n", &["ext", "trust", "guard"]);
+    assert!(ran.code == 4 && ran.stdout.contains("not all of it can be shown here"), "{}", ran.stdout);
 }
 
 #[test]

@@ -119,6 +119,44 @@ fn a_network_that_is_cut_leaves_the_version_before() {
 }
 
 #[test]
+fn whoever_interrupts_at_the_question_leaves_nothing() {
+    let lab = Lab::new();
+    let source = large(&lab, "1.0.0").to_str().unwrap().to_owned();
+    for (signal, code) in [(2, 130), (15, 143), (1, 129)] {
+        let mut person = lab.pty(crate::lab::pty::WHOLE, &["ext", "install", &source]);
+        person.waits_for("Install `guard`?");
+        assert!(lab.home.join(".ollm/extensions/.staged").exists());
+        person.signal(signal);
+        let ran = person.ends();
+        assert!(ran.code == code && ran.stdout.contains("interrupted: nothing was installed"), "{ran:?}");
+        assert!(!lab.home.join(".ollm/extensions").exists(), "{signal}");
+        assert!(!lab.home.join(".ollm/state/install.lock").exists(), "{signal}");
+    }
+}
+
+#[test]
+fn whoever_interrupts_a_download_that_does_not_go_on_leaves_nothing() {
+    let lab = Lab::new();
+    let server = WebServer::new();
+    server.put("guard.tar.gz", Answer::Silence);
+    let child = start(lab.ollm(&["ext", "install", &server.url("guard.tar.gz"), "--yes"]));
+    while server.asked().is_empty() {
+        std::thread::yield_now();
+    }
+    let kill = with_signal(&lab, child.id());
+    assert_eq!(kill.code, 0, "{kill:?}");
+    let ran = crate::lab::outcome(child);
+    assert!(ran.code == 143 && ran.stderr.contains("interrupted: nothing was installed"), "{ran:?}");
+    assert!(!lab.home.join(".ollm/extensions").exists());
+}
+
+fn with_signal(lab: &Lab, process: u32) -> Ran {
+    let mut kill = lab.program("kill");
+    kill.args(["-TERM", &process.to_string()]);
+    finish(kill, b"")
+}
+
+#[test]
 fn two_that_install_at_once_do_not_meet() {
     let lab = Lab::new();
     let source = large(&lab, "1.0.0").to_str().unwrap().to_owned();

@@ -97,6 +97,16 @@ fn what_a_package_needs_is_told_first_and_installed_from_the_same_index() {
     let ran = person.ends();
     assert!(ran.code == 64 && ran.stdout.contains("`guard` needs it, and was not installed either"), "{ran:?}");
     assert_eq!(extensions(&team.lab), BTreeMap::new());
+    // All are accepted before the first is put in place.
+    let mut person = team.lab.pty(crate::lab::pty::WHOLE, &["ext", "install", "guard"]);
+    person.waits_for("Install `base`?").types("y\n");
+    person.waits_for("Install `guard`?").types("n\n");
+    let ran = person.ends();
+    assert!(ran.code == 64 && ran.stdout.contains("what it needs was not installed either"), "{ran:?}");
+    assert_eq!(extensions(&team.lab), BTreeMap::new());
+    let dry = team.lab.run(&["ext", "install", "guard", "--dry-run", "--json"]);
+    assert_eq!((dry.code, dry.answer()["changed"].as_array().unwrap().len()), (0, 2), "{dry:?}");
+    assert_eq!(extensions(&team.lab), BTreeMap::new());
     let ran = installed(&team.lab, &["guard", "--json"]);
     let told: Vec<Value> = ran.answer()["changed"].as_array().unwrap().clone();
     let versions: Vec<(&str, &str)> =

@@ -106,6 +106,8 @@ impl Pty {
     pub(crate) fn start_typed_ahead(mut relay: Command, size: Size, ahead: &str, command: &[&str]) -> Pty {
         let (rows, columns) = (size.rows.to_string(), size.columns.to_string());
         relay.args(["-c", RELAY, &rows, &columns, &hex(ahead)]).args(command);
+        // Tests answer faster than people read.
+        relay.env("OLLM_QUESTION_GRACE", "0");
         relay.env("TERM", "xterm-256color").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut relay = relay.spawn().unwrap();
         let (orders, mut stdout) = (relay.stdin.take(), relay.stdout.take().unwrap());

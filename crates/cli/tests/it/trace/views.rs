@@ -1,5 +1,6 @@
 //! `ollm trace`: a session as a waterfall, counts, other programs' forms, and what happens now.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -146,4 +147,27 @@ fn following_ends_when_nobody_reads_any_more() {
     let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     drop(following.stdout.take());
     assert_eq!(following.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_followed_trace_that_cannot_be_read_any_more_says_so_in_its_last_line() {
+    let lab = furnished();
+    let mut following = lab.ollm(&["trace", "follow", "--json"]);
+    let mut following = following.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let (sender, heard) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let lines = lines.map(Result::unwrap).inspect(|_| sender.send(()).unwrap_or_default());
+        lines.last().unwrap()
+    });
+    // It hears what comes once it listens; when that is, nobody says.
+    while heard.try_recv().is_err() {
+        lab.event(shell_event("ls"));
+    }
+    let file = lab.home.join(".ollm/trace/trace.jsonl");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    let last: Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
+    assert_eq!((&last["type"], &last["exit"], &last["error"]["code"]), (&json!("error"), &json!(5), &json!("E010")));
+    assert_eq!(following.wait().unwrap().code(), Some(5));
 }

@@ -102,3 +102,34 @@ fn the_end_of_a_long_command_is_seen_before_it_is_approved() {
     chat.types("\x04");
     assert_eq!(chat.ends().code, 0);
 }
+
+#[test]
+fn what_cannot_be_shown_is_approved_by_its_digest_alone() {
+    let lab = lab();
+    let script = format!("touch canary\n{}", "# padding\n".repeat(120_000));
+    lab.workspace_hook("before_tool", "guest", &script, "");
+    let mut panel = panel(&lab);
+    choose(&mut panel, "guest");
+    panel.types("r").sees("not all of it can be shown here");
+    let shown = panel.sees("--digest");
+    assert!(!shown.contains("Question"), "{shown}");
+    assert_eq!(entry(&lab, "guest")["trust"], "untrusted");
+    panel.types("\x11");
+    assert_eq!(panel.ends().code, 0);
+}
+
+#[test]
+fn a_question_that_has_no_room_on_the_screen_takes_no_answer() {
+    let lab = lab();
+    let mut panel = asked(&lab);
+    panel.sees("Type an answer");
+    panel.resize(Size { rows: 5, columns: 20 });
+    panel.sees("too small");
+    panel.types("a\r\r").types("\x0c");
+    panel.resize(LARGE);
+    panel.sees("Type an answer");
+    panel.types("x\r").sees("`x` is not among the answers");
+    assert_eq!(entry(&lab, "guest")["trust"], "untrusted");
+    panel.types("\x1b").sees("was not approved");
+    leave(panel);
+}

@@ -4,8 +4,19 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::common::KeyCase;
 use crate::lab::pty::{LARGE, Pty, Size};
 use crate::lab::{Lab, eventually};
+
+pub(super) const KEYS: &[KeyCase] = &[
+    ("Enter", an_answer_is_markdown_and_nothing_in_it_reaches_the_terminal_as_an_order),
+    ("Alt+Enter, Ctrl+J", an_input_may_have_several_lines),
+    ("Tab", tab_completes_commands_names_and_files),
+    ("Ctrl+C", control_c_interrupts_a_tool_and_the_session_goes_on),
+    ("Up, Down", what_was_written_before_comes_back),
+    ("PgUp, PgDn", keys_and_wheel_scroll_the_talk),
+    ("Ctrl+D", inputs_that_wait_are_not_begun_when_the_person_leaves),
+];
 
 fn call(tool: &str, args: &Value) -> String {
     json!({"tool_calls": [{"id": "1", "name": tool, "arguments": args}]}).to_string()
@@ -26,6 +37,12 @@ fn chat(lab: &Lab, more: &[&str]) -> Pty {
     let mut chat = lab.pty(LARGE, &[&["tui", "--model", "replay:../talk.jsonl"], more].concat());
     chat.sees("approval");
     chat
+}
+
+/// Everything that was said in all conversations.
+fn transcripts(lab: &Lab) -> String {
+    let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap();
+    sessions.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
 }
 
 fn leave(mut chat: Pty) {
@@ -91,6 +108,8 @@ fn tab_completes_commands_names_and_files() {
     chat.types("dis\t").sees("> /hooks disable ");
     chat.types("user:o\t").sees("> /hooks disable user:own.json:before_tool:own");
     chat.types("\r").sees("is off");
+    let switches = fs::read_to_string(lab.home.join(".ollm/state/switches.json")).unwrap();
+    assert!(switches.contains("user:own.json:before_tool:own"), "{switches}");
     chat.types("/m\t").sees("/model");
     chat.types("\x03look at @no\t").sees("@notes.md");
     chat.types("\x03/skill foo \tx").sees("> /skill foo x");
@@ -124,8 +143,7 @@ fn inputs_that_wait_are_not_begun_when_the_person_leaves() {
     chat.types("go\r").sees("tool shell");
     chat.types("a second input\ra third input\r").sees("2 waiting");
     leave(chat);
-    let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap();
-    let told: String = sessions.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    let told = transcripts(&lab);
     assert!(told.contains("go") && !told.contains("second input") && !told.contains("third input"), "{told}");
 }
 
@@ -239,4 +257,89 @@ fn what_is_typed_into_the_plain_chat_before_a_question_answers_nothing() {
     chat.types("n\r").waits_for("the end").waits_for("> ").types("\x04");
     assert_eq!(chat.ends().code, 0);
     assert!(!lab.project.join("ran").exists());
+}
+
+#[test]
+fn a_long_input_is_seen_from_its_first_row_on() {
+    let lab = lab(&[text("hi")]);
+    let mut chat = lab.pty(Size { rows: 24, columns: 40 }, &["tui", "--model", "replay:../talk.jsonl"]);
+    chat.sees("approval");
+    chat.types(&format!("begin{}finish", "x".repeat(60)));
+    let shown = chat.sees("finish");
+    assert!(shown.contains("> beginx"), "{shown}");
+    chat.types("\x03").sees_no_more("begin");
+    leave(chat);
+}
+
+#[test]
+fn a_misspelt_word_of_a_command_names_the_nearest() {
+    let lab = lab(&[text("hi")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("/hooks enalbe x\r").sees("did you mean `/hooks enable`?");
+    chat.types("/help\r").sees("/hooks show|enable|disable|trust|untrust ID  what");
+    leave(chat);
+}
+
+#[test]
+fn an_input_may_have_several_lines() {
+    let lab = lab(&[text("hi")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("one\x1b\rtwo\nthree\\\rfour").sees("four");
+    chat.types("\r").sees("hi");
+    leave(chat);
+    let told = transcripts(&lab);
+    assert!(told.contains(r"one\ntwo\nthree\nfour"), "{told}");
+}
+
+#[test]
+fn what_was_written_before_comes_back() {
+    let lab = lab(&[text("answer one"), text("answer two"), text("answer three"), text("answer four")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("first words\r").sees("answer one");
+    chat.types("second words\r").sees("answer two");
+    chat.types("half\x1b[A\x1b[A\r").sees("answer three");
+    chat.types("half\x1b[A\x1b[A\x1b[B\x1b[B again\r").sees("answer four");
+    leave(chat);
+    let told = transcripts(&lab);
+    assert_eq!((told.matches("first words").count(), told.matches("half again").count()), (2, 1), "{told}");
+}
+
+#[test]
+fn keys_and_wheel_scroll_the_talk() {
+    let lines: Vec<String> = (0..200).map(|line| format!("line {line}.")).collect();
+    let lab = lab(&[text(&lines.join("\n\n"))]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("go\r").sees("line 199.");
+    for (up, down) in [("\x1b[5~", "\x1b[6~"), ("\x1b[<64;10;10M", "\x1b[<65;10;10M"), ("\x1b[1;5H", "\x1b[1;5F")] {
+        chat.types(up).sees("there is more below");
+        chat.types(down).sees_no_more("there is more below");
+    }
+    leave(chat);
+}
+
+#[test]
+fn model_and_compress_change_the_running_conversation() {
+    let lab = lab(&[text("one."), text("two."), text("three."), text("the summary of all")]);
+    lab.write("other.jsonl", text("the other model speaks") + "\n");
+    let mut chat = chat(&lab, &[]);
+    for answer in ["one.", "two.", "three."] {
+        chat.types(&format!("go {}\r", "x".repeat(300))).sees(answer);
+    }
+    chat.types("/compress\r").sees("the summary of all");
+    chat.types("/model replay:../other.jsonl\r").sees("other.jsonl");
+    chat.types("go on\r").sees("the other model speaks");
+    leave(chat);
+}
+
+#[test]
+fn what_is_typed_before_the_picker_picks_nothing() {
+    let lab = lab(&[text("first answer"), text("second answer")]);
+    let mut chat = chat(&lab, &[]);
+    chat.types("a first question\r").sees("first answer");
+    chat.types("/clear\r").sees_no_more("first answer");
+    chat.types("/resume\r").types("\r\r").sees("Which conversation goes on?");
+    chat.types("\x1b").sees_no_more("Which conversation goes on?");
+    chat.types("hello\r").sees("first answer");
+    leave(chat);
+    assert_eq!(fs::read_dir(lab.home.join(".ollm/sessions")).unwrap().count(), 2);
 }

@@ -2,9 +2,15 @@
 
 use std::fs;
 
+use super::common::KeyCase;
 use super::{does, leave};
 use crate::lab::pty::LARGE;
 use crate::lab::{Lab, OLLM};
+
+pub(super) const KEYS: &[KeyCase] = &[
+    ("Enter, E", f_mends_what_is_safe_and_enter_explains_a_code),
+    ("F", f_mends_what_is_safe_and_enter_explains_a_code),
+];
 
 #[test]
 fn f_mends_what_is_safe_and_enter_explains_a_code() {
@@ -17,7 +23,10 @@ fn f_mends_what_is_safe_and_enter_explains_a_code() {
     panel.sees("! agents: ");
     panel.types("/agents\r").sees("/agents ");
     panel.types("\x1b[F").sees("safe fix");
-    does(&mut panel, "\r", "help ", "┌ help ");
+    for key in ["\r", "e"] {
+        does(&mut panel, key, "help ", "┌ help ");
+        panel.types("\x1b").sees_no_more("┌ help ");
+    }
     assert_ne!(fs::read_to_string(&file).unwrap(), right, "looking mends nothing");
     panel.types("f").sees("wrote the entries for Claude Code anew");
     panel.sees("✓ agents: ");

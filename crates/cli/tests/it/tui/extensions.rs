@@ -4,11 +4,24 @@ use std::fs;
 
 use serde_json::json;
 
+use super::common::KeyCase;
 use super::{choose, does, leave};
 use crate::extensions::{QUIET, entries, entry, extension};
 use crate::installing::package;
 use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty};
+
+pub(super) const KEYS: &[KeyCase] = &[
+    ("Enter", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("S", s_sets_what_was_changed_and_asks_for_a_secret_where_it_is_not_seen),
+    ("V", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("I", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
+    ("U", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
+    ("D", i_installs_u_updates_and_d_uninstalls_each_after_a_yes),
+    ("R", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("C", v_shows_and_approves_an_extension_and_enter_switches_it),
+    ("T", v_shows_and_approves_an_extension_and_enter_switches_it),
+];
 
 /// An extension of the user with two settings, one of them a secret.
 fn lab() -> Lab {
@@ -41,8 +54,15 @@ fn v_shows_and_approves_an_extension_and_enter_switches_it() {
     assert_eq!(entry(&lab, "kept")["enabled"], false);
     panel.types(" ").sees("● kept");
     assert_eq!(entry(&lab, "kept")["enabled"], true);
-    for (key, title) in [("r", "what changed in kept"), ("c", "checking kept"), ("t", "testing kept")] {
-        does(&mut panel, key, title, &format!("┌ {title}"));
+    lab.write("home/.ollm/extensions/kept/hooks/more.sh", "exit 0\n");
+    for (key, title, command) in
+        [("r", "what changed in kept", "reload"), ("c", "checking kept", "validate"), ("t", "testing kept", "test")]
+    {
+        let ran = lab.run(&["ext", command, "kept"]);
+        let told = format!("{}{}", ran.stdout, ran.stderr).replace("ollm: ", "");
+        let told: String = told.lines().next().unwrap().chars().take(40).collect();
+        does(&mut panel, key, title, &told);
+        panel.types("\x1b").sees_no_more(&format!("┌ {title}"));
     }
     leave(panel);
 }
@@ -66,6 +86,9 @@ fn s_sets_what_was_changed_and_asks_for_a_secret_where_it_is_not_seen() {
     panel.types("s").sees("Settings of kept");
     panel.types("\t\x1b[D").sees("‹ forget it ›");
     panel.types("\r").sees("`token` of `kept` is no longer set");
+    let kept = lab.run(&["ext", "info", "kept", "--json"]).answer();
+    assert!(kept["settingDetails"][1]["value"].is_null(), "{kept:#}");
+    assert_eq!(entry(&lab, "kept")["settingValues"], json!({"level": "strict"}));
     leave(panel);
 }
 
@@ -100,5 +123,30 @@ fn i_installs_u_updates_and_d_uninstalls_each_after_a_yes() {
     does(&mut panel, "y\r", "uninstalling guard", "┌ uninstalling guard");
     panel.sees("1 extension ");
     assert_eq!(entries(&lab).len(), 1);
+    leave(panel);
+}
+
+/// What is typed before a question of this panel is seen answers nothing.
+pub(super) fn typed_ahead() {
+    let lab = lab();
+    let folder = package(&lab, "outside/guard", "1.0.0", &json!({}));
+    let mut panel = panel(&lab);
+    panel.types("i").sees("Install an extension");
+    panel.types(folder.to_str().unwrap()).types("\ry\ry\r").sees("Install `guard`?");
+    assert_eq!(entries(&lab).len(), 1);
+    panel.types("y\ry\ry\r").sees("Let the extension `guard` run");
+    assert_eq!(entry(&lab, "guard")["trust"], "untrusted");
+    does(&mut panel, "\x1b", "installing ", "┌ installing ");
+    panel.types("\x1b").sees_no_more("┌ installing ");
+    panel.types("/\r").sees("guard ");
+    package(&lab, "outside/guard", "1.1.0", &json!({}));
+    choose(&mut panel, "guard");
+    panel.types("uy\ry\r").sees("[y]es");
+    assert_eq!(entry(&lab, "guard")["version"], "1.0.0");
+    does(&mut panel, "\x1b", "updating guard", "you did not say yes");
+    panel.types("\x1b").sees_no_more("you did not say yes");
+    panel.types("dy\ry\r").sees("[y]es");
+    panel.types("\x1b").sees("you did not say yes");
+    assert_eq!(entries(&lab).len(), 2);
     leave(panel);
 }

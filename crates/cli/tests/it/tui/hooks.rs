@@ -4,10 +4,21 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::common::KeyCase;
 use super::{choose, leave};
-use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty};
-use crate::lab::shell_event;
+use crate::lab::{Lab, eventually, shell_event};
+
+pub(super) const KEYS: &[KeyCase] = &[
+    ("Enter", enter_switches_a_hook_off_and_on_again),
+    ("A", a_declares_a_script_as_a_hook),
+    ("E", e_changes_the_keys_of_a_hook_where_it_is_declared),
+    ("D", d_deletes_after_a_yes_and_only_then),
+    ("T", t_really_runs_the_hook),
+    ("R", r_shows_the_script_and_approves_exactly_it_and_w_withdraws),
+    ("W", r_shows_the_script_and_approves_exactly_it_and_w_withdraws),
+    ("O", o_hands_the_terminal_to_the_editor_and_takes_it_back),
+];
 
 /// A hook of the user and one of the project, with the cursor on the first.
 pub(super) fn panel(lab: &Lab) -> Pty {
@@ -35,8 +46,10 @@ fn enter_switches_a_hook_off_and_on_again() {
     choose(&mut panel, "own");
     panel.types("\r").sees("○ own");
     assert_eq!(entry(&lab, "own")["enabled"], false);
-    panel.types("\x1b[C").sees("● own");
-    assert_eq!(entry(&lab, "own")["enabled"], true);
+    for (key, is_on) in [("\x1b[C", true), ("\x1b[D", false), (" ", true)] {
+        panel.types(key).sees(if is_on { "● own" } else { "○ own" });
+        assert_eq!(entry(&lab, "own")["enabled"], is_on, "{key:?}");
+    }
     leave(panel);
 }
 
@@ -82,12 +95,68 @@ fn a_declares_a_script_as_a_hook() {
     panel.types("a").sees("Add a hook");
     panel.types("\textra.sh\t\tshell\r").sees("extra was added to");
     panel.sees("● extra");
-    assert_eq!(entry(&lab, "extra")["events"], serde_json::json!(["before_tool"]));
+    let extra = entry(&lab, "extra");
+    assert_eq!((&extra["events"], &extra["matcher"]), (&serde_json::json!(["before_tool"]), &"shell".into()));
+    assert!(extra["command"].as_str().unwrap().contains("extra.sh") && extra["timeoutMs"].is_number(), "{extra}");
     let file = fs::read_to_string(lab.home.join(".ollm/hooks/extra.json")).unwrap();
     assert!(file.contains("\"matcher\": \"shell\""), "{file}");
     panel.types("a").sees("Add a hook");
     panel.types("\tnowhere.sh\r").sees("there is no file nowhere.sh");
+    let shown = panel.sees("Add a hook");
+    assert!(shown.contains("▸ script      nowhere.sh"), "what was filled in can be mended: {shown}");
+    panel.types("\x7f\x7f\x7f").types("\x1b").sees_no_more("Add a hook");
     leave(panel);
+}
+
+#[test]
+fn a_condition_that_is_no_text_in_json_is_text_all_the_same() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("e").sees("Edit own");
+    panel.types("\t\t\t\ttrue\t12\r").sees("changed");
+    let file = fs::read_to_string(lab.home.join(".ollm/hooks/own.json")).unwrap();
+    assert!(file.contains("\"if\": \"true\"") && file.contains("\"description\": \"12\""), "{file}");
+    leave(panel);
+}
+
+#[test]
+fn hooks_that_others_write_appear_by_themselves() {
+    let lab = lab();
+    let mut panel = panel(&lab);
+    lab.user_hook("before_tool", "fresh", "exit 0\n", "");
+    panel.sees("● fresh");
+    fs::remove_file(lab.home.join(".ollm/hooks/fresh.json")).unwrap();
+    panel.sees_no_more("● fresh");
+    leave(panel);
+}
+
+#[test]
+fn escape_and_another_hook_close_a_result() {
+    let lab = lab();
+    lab.user_hook("before_tool", "own", "echo '{\"continue\": false, \"systemMessage\": \"not today\"}'\n", "");
+    let mut panel = panel(&lab);
+    for away in ["\x1b", "\x1b[A"] {
+        choose(&mut panel, "own");
+        panel.types("t").sees("not today");
+        panel.sees("Esc closes");
+        panel.types(away).sees_no_more("not today");
+        panel.sees("Exit");
+    }
+    leave(panel);
+}
+
+#[test]
+fn control_c_interrupts_a_test() {
+    let lab = lab();
+    lab.user_hook("before_tool", "own", "touch \"$OLLM_PROJECT_DIR/began\"; sleep 1000\n", ", \"timeout\": \"900s\"");
+    let mut panel = panel(&lab);
+    choose(&mut panel, "own");
+    panel.types("t").sees("testing ");
+    eventually("the hook runs", || lab.project.join("began").exists());
+    panel.types("\x03").sees("was interrupted");
+    leave(panel);
+    lab.assert_nobody_is_left();
 }
 
 #[test]
@@ -144,10 +213,13 @@ fn d_deletes_after_a_yes_and_only_then() {
 #[test]
 fn t_really_runs_the_hook() {
     let lab = lab();
-    lab.user_hook("before_tool", "own", "echo '{\"continue\": false, \"systemMessage\": \"not today\"}'\n", "");
+    let script =
+        "touch \"$OLLM_PROJECT_DIR/own-ran\"\necho '{\"continue\": false, \"systemMessage\": \"not today\"}'\n";
+    lab.user_hook("before_tool", "own", script, "");
     let mut panel = panel(&lab);
     choose(&mut panel, "own");
     panel.types("t").sees("not today");
+    assert!(lab.project.join("own-ran").exists());
     leave(panel);
 }
 
@@ -168,7 +240,7 @@ fn every_key_says_on_the_screen_what_an_agent_would_be_refused() {
 }
 
 #[test]
-fn a_filter_begins_with_all_hooks_and_takes_pasted_text() {
+pub(super) fn a_filter_begins_with_all_hooks_and_takes_pasted_text() {
     let lab = lab();
     let mut panel = panel(&lab);
     panel.types("/own\r").sees_no_more("guest");

@@ -30,7 +30,6 @@ fn field(file: &str, name: &str) -> u64 {
 fn a_thousand_turns_take_no_more_memory_than_a_hundred() {
     const TURNS: usize = 1000;
     let lab = Lab::new();
-    lab.write("home/.ollm/config.yaml", "trace:\n  enabled: false\n");
     let mut chat = chat(&lab, (0..TURNS).map(|turn| format!("answer {turn}.")));
     let status = format!("/proc/{}/status", chat.process());
     let mut early = 0;
@@ -56,24 +55,58 @@ fn a_megabyte_in_one_line_is_shown_and_keys_still_count() {
     leave(chat);
 }
 
+/// How often all threads of a process were woken until now.
+fn wakeups(process: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let paths = threads.map(|thread| thread.unwrap().path().join("status"));
+    // One that has just ended is woken no more.
+    let status = paths.filter_map(|path| fs::read_to_string(path).ok());
+    let count = |text: String| {
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().to_owned();
+        line.parse::<u64>().ok()
+    };
+    status.filter_map(count).sum()
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn nobody_wakes_the_panels_while_nothing_happens() {
     let lab = Lab::new();
-    let mut panels = lab.pty(USUAL, &["tui", "--panel", "hooks"]);
-    panels.sees("self-protection");
-    let process = panels.process();
-    let main = format!("/proc/{process}/task/{process}/status");
-    // Whatever was under way has ended when a key was taken and drawn.
-    panels.types("?").sees("Everywhere");
-    panels.types("?").sees_no_more("Everywhere");
-    let quiet = (0..100).any(|_| {
-        let before = field(&main, "voluntary_ctxt_switches:");
-        thread::sleep(Duration::from_secs(1));
-        field(&main, "voluntary_ctxt_switches:") == before
-    });
-    assert!(quiet, "the panels are woken every second");
+    lab.user_hook("file_edited", "files", "exit 0\n", "");
+    let mut panels = chat(&lab, ["hello".to_owned()].into_iter());
+    panels.types("go\r").sees("hello");
+    for number in 1..=6 {
+        panels.types(&format!("\x1b{number}"));
+        // Whatever was under way has ended when a key was taken and drawn.
+        panels.types("\x1b[24~").sees("Everywhere");
+        panels.types("\x1b").sees_no_more("Everywhere");
+        // Each of a few threads looks once a second, and all of them together less than ten times.
+        let process = panels.process();
+        let quiet = (0..60).any(|_| {
+            let before = wakeups(process);
+            thread::sleep(Duration::from_secs(1));
+            wakeups(process).saturating_sub(before) < 10
+        });
+        assert!(quiet, "panel {number} is woken too often");
+    }
     leave(panels);
+}
+
+/// No part of the panels looks at a clock that people can set.
+#[test]
+fn a_clock_that_jumps_changes_nothing_in_the_panels() {
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                assert!(!text.contains("SystemTime"), "{}", path.display());
+            }
+        }
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn panel(lab: &Lab) -> Pty {
 }
 
 #[test]
-fn o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it() {
+pub(super) fn o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it() {
     let (_remote, lab) = pair();
     let mut panel = panel(&lab);
     panel.types("o").sees("This goes on by itself");

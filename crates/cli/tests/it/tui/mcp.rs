@@ -4,10 +4,27 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{choose, does, leave};
+use super::common::KeyCase;
+use super::{choose, does, leave, login};
 use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty};
 use crate::mcp::{PROJECT, USER, declare, reviewing, server};
+
+pub(super) const KEYS: &[KeyCase] = &[
+    ("Enter, T", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("S", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
+    ("X", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
+    ("R", x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel),
+    ("L", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("O", login::o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it),
+    ("V", v_shows_and_approves_a_server_of_a_project_and_w_withdraws),
+    ("C", c_shows_what_a_server_changed_about_its_tools_and_offers_it),
+    ("W", v_shows_and_approves_a_server_of_a_project_and_w_withdraws),
+    ("H", s_tries_a_server_and_its_tools_and_words_are_seen),
+    ("F", login::o_logs_in_by_a_browser_that_comes_back_and_f_forgets_it),
+    ("A", a_adds_a_server_and_d_deletes_it_after_a_yes),
+    ("D", a_adds_a_server_and_d_deletes_it_after_a_yes),
+];
 
 /// A server of the user and one of the project.
 fn lab() -> Lab {
@@ -38,7 +55,10 @@ fn s_tries_a_server_and_its_tools_and_words_are_seen() {
     let shown = panel.sees("mcp__mine__echo text");
     assert!(!shown.contains("No tools are known yet"), "{shown}");
     assert!(status(&lab, "mine")["tools"].as_u64().unwrap() > 0);
-    does(&mut panel, "t", "tools of mine", "ARGUMENTS");
+    for key in ["t", "\r"] {
+        does(&mut panel, key, "tools of mine", "ARGUMENTS");
+        panel.types("\x1b").sees_no_more("ARGUMENTS");
+    }
     does(&mut panel, "h", "health of mine", "no server runs in a conversation");
     does(&mut panel, "l", "logs of mine", r"hello \u{1b}[2J\u{202e}there");
     leave(panel);
@@ -58,10 +78,27 @@ fn x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel() {
     does(&mut panels, "x", "stopping mine", "server `mine` is stopped");
     panels.sees("○ mine stopped");
     assert_eq!(status(&lab, "mine")["chats"][0]["state"], "stopped");
-    does(&mut panels, "r", "restarting mine", "server `mine` is ready");
+    does(&mut panels, "s", "starting mine", "server `mine` is ready");
     panels.sees("● mine ready");
     assert_eq!(status(&lab, "mine")["chats"][0]["state"], "ready");
+    panels.types("s").sees("runs already");
     does(&mut panels, "l", "logs of mine", "hello ");
+    leave(panels);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_server_that_dies_is_seen_without_a_key() {
+    let lab = lab();
+    let mut panels = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl"]);
+    panels.sees("approval ask");
+    panels.types("\x1b3").sees("mine");
+    choose(&mut panels, "mine");
+    panels.sees("● mine ready");
+    panels.sees("mcp__mine__echo text");
+    let process = status(&lab, "mine")["chats"][0]["process"].to_string();
+    assert!(lab.program("kill").args(["-9", &process]).status().unwrap().success());
+    panels.sees_no_more("● mine ready");
     leave(panels);
     lab.assert_nobody_is_left();
 }
@@ -148,4 +185,22 @@ fn control_m_of_a_terminal_that_can_tell_it_and_f3_lead_to_the_servers() {
     panels.types("2").sees("hooks");
     panels.types("\x1bOR").sees("2 servers");
     leave(panels);
+}
+
+/// What is typed before a question of this panel is seen answers nothing.
+pub(super) fn typed_ahead() {
+    let lab = lab();
+    let mut removing = panel(&lab, "mine");
+    removing.types("dy\ry\r").sees("Remove server `mine`");
+    removing.types("\x1b").sees("you did not say yes");
+    assert!(fs::read_to_string(lab.root.join(USER)).unwrap().contains("\"mine\""));
+    leave(removing);
+    let lab = reviewing::lab(&[]);
+    reviewing::offered(&lab);
+    reviewing::lists(&lab, "tools.json", &[reviewing::tool("c", "New.")]);
+    let mut panel = panel(&lab, "s");
+    panel.types("cy\ry\r").sees("Offer ");
+    panel.types("\x1b").sees("not approved");
+    assert!(!reviewing::offered(&lab).contains(&"mcp__s__c".to_owned()));
+    leave(panel);
 }

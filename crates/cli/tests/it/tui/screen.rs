@@ -1,8 +1,8 @@
 //! What holds for all panels: sizes, signals, the terminal on every way out.
 
 use super::leave;
-use crate::lab::Lab;
-use crate::lab::pty::{LARGE, Size, USUAL};
+use crate::lab::pty::{LARGE, Pty, Size, USUAL};
+use crate::lab::{Lab, OLLM, python};
 
 #[test]
 fn without_a_terminal_the_panels_say_what_else_there_is() {
@@ -12,7 +12,7 @@ fn without_a_terminal_the_panels_say_what_else_there_is() {
 }
 
 #[test]
-fn a_tiny_terminal_says_so_and_a_larger_one_goes_on() {
+pub(super) fn a_tiny_terminal_says_so_and_a_larger_one_goes_on() {
     let lab = Lab::new();
     let mut panels = lab.pty(Size { rows: 5, columns: 20 }, &["tui", "--panel", "hooks"]);
     panels.sees("too small");
@@ -29,7 +29,7 @@ fn a_tiny_terminal_says_so_and_a_larger_one_goes_on() {
 
 #[test]
 fn signals_end_the_panels_with_the_terminal_as_it_was() {
-    for (signal, code) in [(15, 143), (1, 129), (2, 130)] {
+    for (signal, code) in [(15, 143), (1, 129), (2, 130), (3, 131), (10, 138), (14, 142)] {
         let lab = Lab::new();
         let mut panels = lab.pty(USUAL, &["tui", "--panel", "hooks"]);
         panels.sees("Exit");
@@ -72,4 +72,28 @@ fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     leave(panels);
     let ran = lab.run(&["mcp", "status", "--json"]);
     assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn a_terminal_that_can_show_no_panels_gets_the_plain_chat() {
+    let lab = Lab::new();
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let command = ["env", "TERM=dumb", OLLM, "tui", "--model", "replay:../talk.jsonl"];
+    let mut chat = Pty::start(lab.program(python().to_str().unwrap()), USUAL, &command);
+    chat.waits_for("this is the plain chat").waits_for("Ctrl-D leaves");
+    chat.types("\x04");
+    let ran = chat.ends();
+    assert!(ran.code == 0 && !ran.stdout.contains("\x1b[?1049h"), "{ran:?}");
+}
+
+#[test]
+fn shift_and_tab_turn_back_from_the_empty_chat() {
+    let lab = Lab::new();
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    for key in ["\x1b[Z", "\x1b[9;2u"] {
+        let mut panels = lab.pty(USUAL, &["tui", "--model", "replay:../talk.jsonl"]);
+        panels.sees("approval ask");
+        panels.types(key).sees("F fix");
+        leave(panels);
+    }
 }

@@ -1,9 +1,18 @@
 //! The panel of the trace: events of other processes as they happen, and what the keys say of them.
 
+use super::common::KeyCase;
 use super::{does, leave};
 use crate::lab::pty::{LARGE, Pty, USUAL};
 use crate::lab::{Lab, shell_event};
 use crate::trace::{GO_ON, REFUSE, id};
+
+pub(super) const KEYS: &[KeyCase] = &[
+    ("Enter, E", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("B", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("W", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("S", the_keys_explain_choose_count_replay_and_show_the_session),
+    ("R", the_keys_explain_choose_count_replay_and_show_the_session),
+];
 
 fn lab() -> Lab {
     let lab = Lab::new();
@@ -39,7 +48,11 @@ fn the_keys_explain_choose_count_replay_and_show_the_session() {
     let mut panel = panel(&lab);
     let id = id(&lab.event(shell_event("ls")));
     panel.sees("✗ before_tool shell");
-    does(&mut panel, "\r", &format!("explaining {id}"), "explaining ");
+    for key in ["\r", "e"] {
+        let shown = does(&mut panel, key, &format!("explaining {id}"), "explaining ");
+        assert!(shown.contains("not today"), "{shown}");
+        panel.types("\x1b").sees_no_more("explaining ");
+    }
     let shown = does(&mut panel, "s", "counting events", "┌ counting events");
     assert!(shown.contains("strict"), "{shown}");
     let shown = does(&mut panel, "r", &format!("replaying {id}"), "0 same, 0 different, 1 not replayed");

@@ -103,6 +103,27 @@ fn our_own_file_tools_are_heard_once_and_the_shell_tool_too() {
 }
 
 #[test]
+fn what_a_shell_wrote_is_heard_before_a_file_tool_writes_over_it() {
+    let lab = lab();
+    let mut chat = Chat::new(
+        &lab,
+        &[
+            call("shell", &json!({"command": "printf 1 > a.txt"})),
+            call("edit_file", &json!({"path": "a.txt", "old": "1", "new": "2"})),
+            call("edit_file", &json!({"path": "a.txt", "old": "2", "new": "3"})),
+            call("shell", &json!({"command": "printf 4 > a.txt"})),
+            call("delete_file", &json!({"path": "a.txt"})),
+            text("Done."),
+        ],
+    );
+    chat.say("go");
+    let edited = "file_edited a.txt";
+    hears(&lab, &["file_created a.txt", edited, edited, edited, "file_deleted a.txt"]);
+    is_looked_at(&lab);
+    chat.end();
+}
+
+#[test]
 fn what_hooks_write_after_our_own_tools_is_no_edit() {
     let lab = lab();
     let script = format!("cat > /dev/null; sleep 0.3; echo more >> a.txt; {OK}");

@@ -47,7 +47,7 @@ impl std::fmt::Debug for HttpRequest {
     }
 }
 
-pub(super) fn prepare(target: &HttpTarget, context: &ActionContext<'_>) -> Prepared {
+pub(crate) fn prepare(target: &HttpTarget, context: &ActionContext<'_>) -> Prepared {
     let HttpTarget { endpoint, headers } = target;
     let ActionContext { event, environment, .. } = context;
     let hook = context.hook();

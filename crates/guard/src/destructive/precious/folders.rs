@@ -7,7 +7,9 @@ pub(super) const SYSTEM: &[&str] = &[
     "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/mnt/c", "/nix", "/nix/store", "/opt",
     "/private", "/private/etc", "/private/var", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp",
     "/usr", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local", "/usr/local/bin",
-    "/usr/local/lib", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/var/mail", "/var/spool", "/var/www",
+    "/usr/local/lib", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/lib/containers", "/var/lib/docker",
+    "/var/lib/dpkg", "/var/lib/mysql", "/var/lib/pacman", "/var/lib/postgresql", "/var/lib/rpm", "/var/lib/systemd",
+    "/var/log", "/var/mail", "/var/spool", "/var/www",
 ];
 
 /// Folders whose contents belong to the system too: what lies below them is doubtful.

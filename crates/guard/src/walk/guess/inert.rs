@@ -11,6 +11,7 @@ use crate::{
 
 /// Whether a command is a program that only reads, or of which nothing is known, and gets nothing but plain names.
 pub(in crate::walk) fn is_inert(fields: &[Field]) -> bool {
+    let is_inert_word = |field: &Field| field.known().is_some_and(is_inert_text);
     fields.first().is_some_and(|first| is_inert_program(&first.text)) && fields.iter().all(is_inert_word)
 }
 
@@ -27,11 +28,7 @@ pub(in crate::walk) fn varies_inertly(words: &[Word]) -> bool {
 }
 
 /// Whether a word is a plain name, and not of a program that does harm.
-pub(in crate::walk) fn is_inert_word(field: &Field) -> bool {
-    field.known().is_some_and(is_inert_text)
-}
-
-fn is_inert_text(text: &str) -> bool {
+pub(in crate::walk) fn is_inert_text(text: &str) -> bool {
     path::is_plain(text) && !text.contains(['/', '.', '=']) && !does_harm(text)
 }
 

@@ -33,7 +33,8 @@ pub(super) fn touches(run: &Run, rest: &[Field]) -> Vec<Touch> {
         [option, file] if option.text == "-f" => Some(file.clone()),
         _ => None,
     }));
-    let elsewhere = !files.is_empty();
+    // Others have settings in its form as well.
+    let is_gits = files.is_empty() || files.iter().any(is_settings_file);
     let mut touches = each(files, Touch::Content);
     let rest = match rest {
         [verb, ..] if matches!(verb.text.as_str(), "get" | "list") => return touches,
@@ -41,7 +42,7 @@ pub(super) fn touches(run: &Run, rest: &[Field]) -> Vec<Touch> {
         rest => rest,
     };
     let reads = options(&run.args).any(|option| option.starts_with("--get") || matches!(option, "--list" | "-l"));
-    if reads || elsewhere {
+    if reads || !is_gits {
         return touches;
     }
     // Where hooks are is said by one key, and is forgotten with it or with its section.
@@ -61,16 +62,25 @@ pub(super) fn touches(run: &Run, rest: &[Field]) -> Vec<Touch> {
     touches
 }
 
-/// What settings for one command change: `-c NAME=VALUE`.
+/// Whether `git` reads its settings in this file.
+fn is_settings_file(file: &Field) -> bool {
+    let name = file.tail.as_deref().unwrap_or(&file.text).rsplit('/').next().unwrap_or_default();
+    matches!(name, "" | ".gitconfig" | "config" | "config.worktree" | "gitconfig")
+}
+
+/// What settings for one command change: `-c NAME=VALUE`, also those that a clone keeps.
 pub(super) fn for_once(args: &[Field]) -> Vec<Touch> {
     let verb = program::verb("git", args).unwrap_or(args.len());
-    let before = args.get(..verb).unwrap_or_default();
+    let (before, behind) = args.split_at_checked(verb).unwrap_or((args, &[]));
     let given = before.windows(2).filter_map(|pair| match pair {
-        [option, setting] if option.text == "-c" => setting.text.split_once('='),
+        [option, setting] if option.text == "-c" => Some(setting.clone()),
         _ => None,
     });
+    let is_clone = behind.first().is_some_and(|verb| verb.text == "clone");
+    let kept = if is_clone { values(behind, &["-c", "--config"]) } else { Fields::new() };
     let mut touches = Vec::new();
-    for (name, value) in given {
+    for setting in given.chain(kept) {
+        let Some((name, value)) = setting.text.split_once('=') else { continue };
         if name.eq_ignore_ascii_case("core.hookspath") {
             touches.push(Touch::Perhaps(Field::literal(".git/hooks")));
         } else if runs(&Field::literal(name), &Field::literal(value)) {

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
+use crate::verdict::Verdict;
 
 /// A prompt for the agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +40,8 @@ impl ActionDescriptor for AskAgentSpec {
         if self.prompt.trim().is_empty() {
             return Err(HookError::empty("prompt"));
         }
-        Ok(Action::AskAgent(self.clone()))
+        let prompts = vec![self.prompt.clone()];
+        Ok(Action::Verdict(Box::new(Verdict { prompts, ..Verdict::default() })))
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -62,5 +64,3 @@ impl ActionDescriptor for AskAgentSpec {
         Shown::Text(format!("asks the agent: {}", self.prompt))
     }
 }
-
-impl ValidAction for AskAgentSpec {}

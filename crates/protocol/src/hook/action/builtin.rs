@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-use super::{Action, ActionDescriptor, ActionType, Needs, Shown, ValidAction};
+use super::{Action, ActionDescriptor, ActionType, Needs, Shown};
 use crate::event::{Event, EventKind};
 use crate::hook::{HookError, HookSpec, Rules};
 use crate::verdict::Verdict;
@@ -86,5 +86,3 @@ impl ActionDescriptor for Builtin {
         Shown::Text("built in".to_owned())
     }
 }
-
-impl ValidAction for Builtin {}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction};
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Program, ProgramAnswer, Shown};
 use crate::event::EventKind;
 use crate::hook::definition::path;
 use crate::hook::key::{Approved, HookKey, KeyKind, ROW, TextForm, text};
@@ -19,17 +19,6 @@ const METACHARACTERS: &[char] = &[';', '&', '|', '`', '$', '(', ')', '{', '}', '
 pub struct CommandSpec {
     /// The program: absolute, or on the whitelist.
     pub command: String,
-    /// Its arguments, which may hold templates.
-    pub args: Vec<String>,
-    /// The file whose content decides what happens, if there is one.
-    pub script: Option<PathBuf>,
-}
-
-/// A program that may be started.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Program {
-    /// The program: absolute, or to be found on the search path.
-    pub program: String,
     /// Its arguments, which may hold templates.
     pub args: Vec<String>,
     /// The file whose content decides what happens, if there is one.
@@ -84,7 +73,7 @@ impl ActionDescriptor for CommandSpec {
     fn check(&self, _: &HookSpec, _: &[EventKind], rules: &Rules) -> Result<Action, HookError> {
         check_program(&self.command, &self.args, rules)?;
         let CommandSpec { command, args, script } = self.clone();
-        Ok(Action::Command(Program { program: command, args, script }))
+        Ok(Action::Program(Program { program: command, args, script, answer: ProgramAnswer::Dialect }))
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -115,12 +104,6 @@ impl ActionDescriptor for CommandSpec {
     fn is_twin(&self, other: &ActionSpec, same_program: &dyn Fn(&str, &str) -> bool) -> bool {
         let ActionSpec::Command(other) = other else { return false };
         (&self.args, &self.script) == (&other.args, &other.script) && same_program(&self.command, &other.command)
-    }
-}
-
-impl ValidAction for Program {
-    fn script(&self) -> Option<&PathBuf> {
-        self.script.as_ref()
     }
 }
 

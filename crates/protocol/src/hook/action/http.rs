@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, HttpTarget, Needs, Shown, short};
 use crate::event::EventKind;
-use crate::hook::endpoint::{Endpoint, Header};
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
-use crate::hook::{HookError, HookSpec, Rules};
+use crate::hook::{Endpoint, Header, HookError, HookSpec, Rules};
 
 /// An address that the event is posted to, as declared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,15 +14,6 @@ pub struct HttpSpec {
     pub url: String,
     /// Headers beside our own.
     pub headers: Vec<(String, String)>,
-}
-
-/// An address that an event may be posted to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HttpTarget {
-    /// The address.
-    pub endpoint: Endpoint,
-    /// Headers beside our own.
-    pub headers: Vec<Header>,
 }
 
 impl HttpSpec {
@@ -59,7 +49,7 @@ impl ActionDescriptor for HttpSpec {
     fn check(&self, hook: &HookSpec, _: &[EventKind], _: &Rules) -> Result<Action, HookError> {
         let headers = self.headers.iter().map(|(name, value)| Header::parse(name, value, &hook.pass_env));
         let endpoint = Endpoint::parse(&self.url)?;
-        Ok(Action::Http(HttpTarget { endpoint, headers: headers.collect::<Result<_, _>>()? }))
+        Ok(Action::Post(HttpTarget { endpoint, headers: headers.collect::<Result<_, _>>()? }))
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -86,5 +76,3 @@ impl ActionDescriptor for HttpSpec {
         &self.headers
     }
 }
-
-impl ValidAction for HttpTarget {}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction};
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
@@ -63,7 +63,7 @@ impl ActionDescriptor for McpSpec {
                 return Err(HookError::empty(key));
             }
         }
-        Ok(Action::Mcp(self.clone()))
+        Ok(Action::Tool(self.clone()))
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -87,5 +87,3 @@ impl ActionDescriptor for McpSpec {
         Shown::Text(format!("calls {tool} of MCP server {server} with {}", Value::from(args.clone())))
     }
 }
-
-impl ValidAction for McpSpec {}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::command::{SCRIPT, check_program};
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Program, Shown, ValidAction, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Program, ProgramAnswer, Shown, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW};
 use crate::hook::{HookError, HookSpec, Rules, Runs, runs};
@@ -22,10 +22,6 @@ pub struct RunCommandSpec {
     /// Its words; where templates stand in it, they stay inside their words.
     pub words: Vec<String>,
 }
-
-/// A program that may be started, and of which only the exit status is an answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunCommand(pub Program);
 
 impl RunCommandSpec {
     pub(super) const TYPE: &ActionType = &ActionType {
@@ -71,7 +67,7 @@ impl ActionDescriptor for RunCommandSpec {
             *arg = path.to_string_lossy().into_owned();
             script = Some(path);
         }
-        Ok(Action::RunCommand(RunCommand(Program { program: command.clone(), args, script })))
+        Ok(Action::Program(Program { program: command.clone(), args, script, answer: ProgramAnswer::Status }))
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -92,11 +88,5 @@ impl ActionDescriptor for RunCommandSpec {
 
     fn shown(&self) -> Shown<'_> {
         Shown::Text(self.line.clone())
-    }
-}
-
-impl ValidAction for RunCommand {
-    fn script(&self) -> Option<&PathBuf> {
-        self.0.script.as_ref()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, ValidAction, short};
+use super::{Action, ActionDescriptor, ActionSpec, ActionType, Needs, Shown, short};
 use crate::event::EventKind;
 use crate::hook::key::{HookKey, KeyKind, ROW, TextForm, text};
 use crate::hook::{HookError, HookSpec, Rules};
@@ -39,7 +39,7 @@ impl ActionDescriptor for ShellSpec {
         if self.script.trim().is_empty() {
             return Err(HookError::NoCommand);
         }
-        Ok(Action::Shell(self.clone()))
+        Ok(Action::Shell(self.script.clone()))
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -62,5 +62,3 @@ impl ActionDescriptor for ShellSpec {
         Shown::Words(vec!["sh", "-c", &self.script])
     }
 }
-
-impl ValidAction for ShellSpec {}

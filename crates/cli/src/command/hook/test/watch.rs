@@ -15,6 +15,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Never ends by itself.
 pub(super) fn run(arguments: &TestArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
+    if arguments.json {
+        output.stream_json();
+    }
     let mut files = Vec::new();
     loop {
         // What was looked at stays: a file that cannot be read now may be mended in place.
@@ -24,7 +27,7 @@ pub(super) fn run(arguments: &TestArguments, context: &AppContext, output: &mut 
         let before = stamps(&files);
         if let Err(failure) = once(arguments, context, output) {
             // What is wrong now may be right after the next change.
-            output.failure(&failure);
+            output.failure_in_stream(&failure);
         }
         output.tell("waiting for a change; Ctrl-C ends");
         while stamps(&files) == before {

@@ -8,7 +8,7 @@ use ollm_protocol::End;
 use ollm_protocol::hook::action::McpSpec;
 use serde_json::{Map, Value};
 
-use super::{ActionContext, Prepared, RemoteTask, Run, Task, TaskReply, limits};
+use super::{ActionContext, Prepared, RemoteTask, Task, TaskReply, limits};
 use crate::template::{Template, TemplateWarning};
 
 /// Calls tools of MCP servers.
@@ -100,20 +100,18 @@ impl RemoteTask for Call {
     }
 }
 
-impl Run for McpSpec {
-    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
-        let McpSpec { server, tool, args } = self.clone();
-        let Some(caller) = context.tools else {
-            let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
-            return Prepared::Impossible(why);
-        };
-        let (mut warnings, mut args, scope) = (Vec::new(), args, context.scope());
-        args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
-        let limits = limits(context.hook());
-        let what = ToolCall { server, tool, args, timeout: limits.timeout };
-        let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
-        Prepared::Task(Task::Remote(Box::new(call)), warnings)
-    }
+pub(super) fn prepare(call: &McpSpec, context: &ActionContext<'_>) -> Prepared {
+    let McpSpec { server, tool, mut args } = call.clone();
+    let Some(caller) = context.tools else {
+        let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
+        return Prepared::Impossible(why);
+    };
+    let (mut warnings, scope) = (Vec::new(), context.scope());
+    args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
+    let limits = limits(context.hook());
+    let what = ToolCall { server, tool, args, timeout: limits.timeout };
+    let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
+    Prepared::Task(Task::Remote(Box::new(call)), warnings)
 }
 
 /// Fills in the texts of a value, each on its own: what an event holds never becomes another argument.

@@ -1,21 +1,37 @@
 //! A program with its arguments, without a shell: a value from an event stays inside its one argument.
+//!
+//! Where its exit status is the whole answer, nothing it prints is read, but it is reported.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
-use ollm_protocol::Hook;
 use ollm_protocol::hook::action::Program;
+use ollm_protocol::{Answer, Hook, Output, Verdict};
+use ollm_store::cut;
 use ollm_trust::Trusted;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{ActionContext, Prepared, Run, Task};
+use super::{ActionContext, Prepared, Task};
 use crate::template;
 
-impl Run for Program {
-    fn prepare(&self, context: &ActionContext<'_>) -> Prepared {
-        context.job().map_or_else(Prepared::Impossible, |job| with_arguments(job, self, context))
-    }
+/// More of the output of a program is not reported where only its exit status is the answer.
+const LONGEST: usize = 10 << 10;
+
+pub(super) fn prepare(program: &Program, context: &ActionContext<'_>) -> Prepared {
+    context.job().map_or_else(Prepared::Impossible, |job| with_arguments(job, program, context))
+}
+
+/// What the exit status alone says.
+pub(super) fn read_status(output: &Output<'_>) -> Answer {
+    let texts = [("stdout", output.stdout), ("stderr", output.stderr)];
+    let printed = texts.iter().filter(|(_, bytes)| !bytes.is_empty());
+    let metadata = printed.map(|(name, bytes)| {
+        let text = cut(&String::from_utf8_lossy(bytes), LONGEST).into_owned();
+        ((*name).to_owned(), text.into())
+    });
+    let verdict = Verdict { metadata: metadata.collect::<Map<_, _>>(), ..Verdict::default() };
+    Answer { verdict, failure: output.end.failure(output.stderr), warnings: Vec::new() }
 }
 
 fn with_arguments(mut job: Job, program: &Program, context: &ActionContext<'_>) -> Prepared {
