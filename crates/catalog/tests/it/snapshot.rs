@@ -58,7 +58,8 @@ fn bundled(extensions: &Extensions, moment: &Moment) -> Vec<String> {
         let Extension { name, root, layer, enclosing, state, values, .. } = one;
         let source = one.source();
         format!(
-            "{name} {root:?} {layer:?} {enclosing:?} {source:?} {state:?} {values:?} {:?}",
+            "{name} {} {layer:?} {enclosing:?} {source:?} {state:?} {values:?} {:?}",
+            root.display(),
             fitting(&one.hooks, moment)
         )
     };
@@ -229,7 +230,7 @@ fn happen(world: &World, change: Change) {
             fs::create_dir_all(path(file).parent().unwrap()).unwrap();
             fs::rename(aside, path(file)).unwrap();
         }
-        Change::Remove(file) => drop(fs::remove_file(path(file))),
+        Change::Remove(file) | Change::Script(file, false) => drop(fs::remove_file(path(file))),
         Change::Rename(from, to) => drop(fs::rename(path(from), path(to))),
         Change::Mode(place, mode) => {
             // What this test itself still has to change stays writable.
@@ -239,7 +240,6 @@ fn happen(world: &World, change: Change) {
         }
         // What a command names is a file of the hook or a word, depending on whether it is there.
         Change::Script(file, true) => drop(world.write(file, "{}")),
-        Change::Script(file, false) => drop(fs::remove_file(path(file))),
         Change::Switch(name, on) => world.switch(name, on),
         // A link among the folders of extensions that leads to another of them, or to none.
         Change::Lead(name) => {
