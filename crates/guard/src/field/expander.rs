@@ -305,10 +305,12 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Where the value begins in a word that looks like an assignment of a home.
+/// Where the value begins in a word that looks like an assignment of the person's own home. A name does not begin with a digit.
 fn assigned_home(text: &str) -> Option<usize> {
-    let at = text.find('=').filter(|at| text.as_bytes().get(at + 1) == Some(&b'~'))?;
-    text::is_assignment(text).then_some(at + 1)
+    let at = text.find('=')?;
+    let is_home = text.get(at + 1..).is_some_and(|value| value == "~" || value.starts_with("~/"));
+    let is_name = text::is_assignment(text) && !text.starts_with(|first: char| first.is_ascii_digit());
+    (is_home && is_name).then_some(at + 1)
 }
 
 /// Whether a process substitution is a word of its own, or the value of an option.

@@ -214,7 +214,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     // goose.
     row("developer__shell", SHELL, &[]).of(&["goose"]),
     row("developer__write", WRITE_FILE, &[]).of(&["goose"]),
-    row("developer__edit", EDIT_FILE, &[]).of(&["goose"]).with(&[("before", "old"), ("after", "new")]),
+    row("developer__edit", EDIT_FILE, &[]).of(&["goose"]),
     row("developer__tree", LIST_DIR, &[]).of(&["goose"]),
     // Droid.
     row("Execute", SHELL, &[]).of(&["droid"]),
