@@ -53,7 +53,7 @@ pub struct Servers<'w> {
     /// Where they were looked for.
     pub context: &'w AppContext,
     /// Each once, nearest to the user first.
-    pub all: Vec<DeclaredServer>,
+    pub all: Vec<ServerEntry>,
     /// What the configuration says about all of them.
     pub settings: McpSettings,
     /// What the names of their tools begin with.
@@ -72,9 +72,9 @@ pub struct Servers<'w> {
     pub trust: Trust,
 }
 
-/// One server that is declared.
+/// An entry of that list: the declaration, with what is known of it here.
 #[derive(Clone, Debug)]
-pub struct DeclaredServer {
+pub struct ServerEntry {
     /// As it was declared.
     pub spec: Arc<ServerSpec>,
     /// Whether it may be started.
@@ -116,10 +116,10 @@ impl<'w> Servers<'w> {
             problems.push(Problem::of_file(Code::BrokenApprovals, Severity::Error, &context.approvals(), message));
         }
         let cache = cache(context).all();
-        let own = specs.into_iter().map(|spec| DeclaredServer::of(with_box(spec), context, &trust, &cache));
+        let own = specs.into_iter().map(|spec| ServerEntry::of(with_box(spec), context, &trust, &cache));
         let bundled = servers
             .into_iter()
-            .map(|(spec, bundle)| DeclaredServer::bundled(with_box(spec), bundle, context, &trust, &cache));
+            .map(|(spec, bundle)| ServerEntry::bundled(with_box(spec), bundle, context, &trust, &cache));
         let mut all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
@@ -172,12 +172,12 @@ impl<'w> Servers<'w> {
     }
 
     /// The server of a name.
-    pub fn find(&self, name: &str) -> Result<&DeclaredServer, AppError> {
+    pub fn find(&self, name: &str) -> Result<&ServerEntry, AppError> {
         self.all.iter().find(|known| known.spec.name == name).ok_or_else(|| self.unknown(name))
     }
 
     /// The servers of these names; all without one.
-    pub fn chosen(&self, names: &[String]) -> Result<Vec<&DeclaredServer>, AppError> {
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<&ServerEntry>, AppError> {
         match names {
             [] => Ok(self.all.iter().collect()),
             names => names.iter().map(|name| self.find(name)).collect(),
@@ -185,13 +185,13 @@ impl<'w> Servers<'w> {
     }
 
     /// Why a server may not be started, if it may not.
-    pub fn refusal(&self, known: &DeclaredServer) -> Option<AppError> {
+    pub fn refusal(&self, known: &ServerEntry) -> Option<AppError> {
         let (code, why) = self.obstacle(known)?;
         Some(AppError::new(code, format!("{} is not started: {why}", known.spec.label())))
     }
 
     /// What stands between a server and its start.
-    pub fn obstacle(&self, known: &DeclaredServer) -> Option<(Code, String)> {
+    pub fn obstacle(&self, known: &ServerEntry) -> Option<(Code, String)> {
         if !self.settings.enabled {
             return Some((Code::NotLoaded, "mcp.enabled is false".to_owned()));
         }
@@ -220,19 +220,14 @@ impl<'w> Servers<'w> {
     }
 }
 
-impl DeclaredServer {
-    fn of(spec: ServerSpec, context: &AppContext, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> DeclaredServer {
+impl ServerEntry {
+    fn of(spec: ServerSpec, context: &AppContext, trust: &Trust, cache: &[(Digest, ServerMemory)]) -> ServerEntry {
         let (program, identity) = looked_up(&spec, context, trust);
         let standing = trust.standing(&spec, identity.as_ref());
         // Without its program it cannot be approved, but it can be told from others.
         let declared = || spec.definition().map(|definition| definition.hasher.finish());
         let digest = identity.map(|identity| identity.digest).or_else(declared);
-        DeclaredServer {
-            trust: standing,
-            digest,
-            program,
-            ..DeclaredServer::known_by(digest, spec, None, context, cache)
-        }
+        ServerEntry { trust: standing, digest, program, ..ServerEntry::known_by(digest, spec, None, context, cache) }
     }
 
     /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
@@ -242,12 +237,12 @@ impl DeclaredServer {
         context: &AppContext,
         trust: &Trust,
         cache: &[(Digest, ServerMemory)],
-    ) -> DeclaredServer {
+    ) -> ServerEntry {
         let (program, identity) = looked_up(&spec, context, trust);
         let (standing, digest) = (bundle.trust, bundle.digest);
         let key = identity.map(|identity| identity.digest);
-        let known = DeclaredServer::known_by(key, spec, Some(bundle), context, cache);
-        DeclaredServer { trust: standing, digest, program, ..known }
+        let known = ServerEntry::known_by(key, spec, Some(bundle), context, cache);
+        ServerEntry { trust: standing, digest, program, ..known }
     }
 
     /// One that is not looked at yet, with what is remembered of it.
@@ -257,12 +252,12 @@ impl DeclaredServer {
         bundle: Option<Arc<Bundled>>,
         context: &AppContext,
         cache: &[(Digest, ServerMemory)],
-    ) -> DeclaredServer {
+    ) -> ServerEntry {
         let cached = cache.iter().find(|(known, _)| Some(known) == key.as_ref()).map(|(_, memory)| memory.clone());
         let is_own = spec.source == Source::User && bundle.is_none();
         let review = key.filter(|_| !is_own).and_then(|key| ToolReview::new(&spec.name, key, context));
         let (trust, label, program) = (Standing::Unknown, String::new(), Ok(None));
-        DeclaredServer { spec: Arc::new(spec), trust, digest: None, key, bundle, program, cached, label, review }
+        ServerEntry { spec: Arc::new(spec), trust, digest: None, key, bundle, program, cached, label, review }
     }
 
     /// The tools of its list, under the names models use, without those that a person has yet to look at.

@@ -5,8 +5,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use ollm_catalog::Snapshots;
+use ollm_store::Switch;
 use ollm_trust::{Approver, Choice, Question};
 use proptest::prelude::*;
 use serde_json::{Value, json};

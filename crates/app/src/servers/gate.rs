@@ -10,7 +10,7 @@ use ollm_mcp::Admit;
 use ollm_protocol::Source;
 use serde_json::Value;
 
-use super::{DeclaredServer, ToolReview, told_refusal as told};
+use super::{ServerEntry, ToolReview, told_refusal as told};
 use crate::app_context::AppContext;
 
 /// What is looked at.
@@ -48,7 +48,7 @@ impl Gate {
 
     /// Looks at this server from now on. The user's own need no approval, and those of extensions run from a copy of what
     /// was approved.
-    pub(super) fn watch(&self, known: &DeclaredServer) {
+    pub(super) fn watch(&self, known: &ServerEntry) {
         let name = known.spec.name.clone();
         let tools =
             |review: &ToolReview| WatchedTools { spec: Arc::clone(&known.spec), review: review.clone(), settled: None };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::server_set::ServerSet;
 use super::wait::wait;
-use super::{DeclaredServer, Servers};
+use super::{ServerEntry, Servers};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 use crate::port::Notices;
@@ -44,7 +44,7 @@ impl Live {
     /// Makes these servers ready to be started; all of them may be. Cancelled, they are ended.
     pub fn new(
         servers: &Servers<'_>,
-        chosen: &[&DeclaredServer],
+        chosen: &[&ServerEntry],
         cancel: &Cancel,
         notices: &mut dyn Notices,
     ) -> Result<Live, AppError> {

@@ -8,7 +8,7 @@ use ollm_mcp::Ports;
 use ollm_protocol::CodeClass;
 
 use super::server_set::{ServerSet, Turnover};
-use super::{DeclaredServer, Servers};
+use super::{ServerEntry, Servers};
 use crate::app_context::AppContext;
 
 /// All servers that are declared.
@@ -74,7 +74,7 @@ impl LoadedServers {
     }
 
     /// The servers that may be started, and all the others with what stands in their way.
-    fn sorted<'s>(servers: &'s Servers<'_>) -> (LoadedServers, Vec<&'s DeclaredServer>) {
+    fn sorted<'s>(servers: &'s Servers<'_>) -> (LoadedServers, Vec<&'s ServerEntry>) {
         let notes = servers.problems.iter().map(ToString::to_string).collect();
         let (directories, wrong) = (servers.directories.clone(), servers.wrong_configuration());
         let mut opened = LoadedServers { notes, directories, wrong, ..LoadedServers::default() };

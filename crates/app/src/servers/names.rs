@@ -3,12 +3,12 @@
 use ollm_catalog::{Problem, taken_server};
 use ollm_protocol::{Layer, Source};
 
-use super::DeclaredServer;
+use super::ServerEntry;
 
 /// Leaves one server of each name, nearest to the user first; the others are problems, unless a person switched them off.
-pub(super) fn settle(mut all: Vec<DeclaredServer>, problems: &mut Vec<Problem>) -> Vec<DeclaredServer> {
+pub(super) fn settle(mut all: Vec<ServerEntry>, problems: &mut Vec<Problem>) -> Vec<ServerEntry> {
     all.sort_by_key(rank);
-    let mut settled: Vec<DeclaredServer> = Vec::with_capacity(all.len());
+    let mut settled: Vec<ServerEntry> = Vec::with_capacity(all.len());
     for known in all {
         match settled.iter().find(|other| other.spec.name == known.spec.name) {
             None => settled.push(known),
@@ -23,7 +23,7 @@ pub(super) fn settle(mut all: Vec<DeclaredServer>, problems: &mut Vec<Problem>) 
 
 /// The smaller, the nearer to the user. Who may not run never takes a name from who may; only the user's own servers keep
 /// theirs whatever became of them, because nobody else speaks for the user.
-pub(super) fn rank(known: &DeclaredServer) -> (bool, u8) {
+pub(super) fn rank(known: &ServerEntry) -> (bool, u8) {
     match (&known.bundle, known.spec.source) {
         (Some(bundle), _) => (!may_run(known), if bundle.layer == Layer::User { 1 } else { 3 }),
         (None, Source::User) => (false, 0),
@@ -32,7 +32,7 @@ pub(super) fn rank(known: &DeclaredServer) -> (bool, u8) {
 }
 
 /// Whether a person wants it to run. One whose program is missing waits for it, and for nobody else.
-fn may_run(known: &DeclaredServer) -> bool {
+fn may_run(known: &ServerEntry) -> bool {
     let hindered = known.bundle.as_ref().is_some_and(|bundle| bundle.obstacle.is_some());
     known.spec.enabled && known.is_approved() && !hindered
 }

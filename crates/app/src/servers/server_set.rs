@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::failures;
 use super::gate::Gate;
-use super::{DeclaredServer, Servers, cache, now, tokens};
+use super::{ServerEntry, Servers, cache, now, tokens};
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
@@ -33,7 +33,7 @@ pub(super) struct ServerSet {
     /// Looks at those that came with a project once more whenever they are started.
     gate: Arc<Gate>,
     /// Each as it was declared.
-    members: RwLock<BTreeMap<String, DeclaredServer>>,
+    members: RwLock<BTreeMap<String, ServerEntry>>,
     cache: Cache,
     /// Where the logs of last runs are.
     logs: PathBuf,
@@ -58,7 +58,7 @@ impl ServerSet {
     /// Makes these servers ready to be started, all of which may be; what is missing in their declarations is named.
     pub(super) fn gather(
         servers: &Servers<'_>,
-        chosen: &[&DeclaredServer],
+        chosen: &[&ServerEntry],
         ports: Ports,
     ) -> Result<(ServerSet, Vec<Problem>), AppError> {
         let tokens = Arc::new(Tokens::new(&tokens(servers.context), servers.context.network.clone(), SystemTime::now));
@@ -77,12 +77,12 @@ impl ServerSet {
 
     /// Has exactly these servers from now on. What is no longer among them is ended; what is declared as before goes on
     /// undisturbed; what cannot be read any more stays as it was.
-    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&DeclaredServer]) -> Turnover {
+    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&ServerEntry]) -> Turnover {
         let mut turnover = Turnover::default();
         self.gate.enter(servers.context);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
-            let looked_at = |member: &DeclaredServer| {
+            let looked_at = |member: &ServerEntry| {
                 let file = &member.spec.origin.file;
                 (now == Some(file), servers.stay(file, member.spec.extension.as_deref()))
             };
@@ -147,11 +147,11 @@ impl ServerSet {
         self.fleet.servers().iter().map(|server| server.name().to_owned()).collect()
     }
 
-    fn read<T>(&self, name: &str, look: impl FnOnce(&DeclaredServer) -> T) -> Option<T> {
+    fn read<T>(&self, name: &str, look: impl FnOnce(&ServerEntry) -> T) -> Option<T> {
         self.members.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, DeclaredServer>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, ServerEntry>> {
         self.members.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -241,7 +241,7 @@ pub fn reason(error: &UpdateError) -> String {
 }
 
 /// Where the log of a server's last run is kept.
-pub fn log_file(context: &AppContext, known: &DeclaredServer) -> PathBuf {
+pub fn log_file(context: &AppContext, known: &ServerEntry) -> PathBuf {
     log_in(&logs(context), &known.label)
 }
 

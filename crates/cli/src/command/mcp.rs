@@ -4,7 +4,7 @@ use std::io::Read;
 
 use ollm_app::AppContext;
 use ollm_app::approving::Uncovered;
-use ollm_app::servers::{DeclaredServer, Live, Servers};
+use ollm_app::servers::{Live, ServerEntry, Servers};
 use ollm_mcp::CallError;
 use ollm_store::one_line;
 use serde_json::{Map, Value};
@@ -69,7 +69,7 @@ fn with_server<T>(
     servers: &Servers<'_>,
     name: &str,
     output: &mut Output,
-    question: impl FnOnce(&Live, &DeclaredServer, &mut Output) -> Result<T, Failure>,
+    question: impl FnOnce(&Live, &ServerEntry, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let known = servers.find(name)?;
     if let Some(error) = servers.refusal(known) {
@@ -81,7 +81,7 @@ fn with_server<T>(
 /// These servers, ready to be started; whatever comes of it, they are ended, and a signal is how we exit.
 fn with_live<T>(
     servers: &Servers<'_>,
-    chosen: &[&DeclaredServer],
+    chosen: &[&ServerEntry],
     output: &mut Output,
     work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ollm_app::servers::{DeclaredServer, Live, Servers, taken, told};
+use ollm_app::servers::{Live, ServerEntry, Servers, taken, told};
 use ollm_app::{AppContext, Notices};
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
@@ -149,7 +149,7 @@ impl GivenArguments {
 fn fitting(
     tool: &str,
     args: &GivenArguments,
-    known: &DeclaredServer,
+    known: &ServerEntry,
     live: &Live,
     output: &mut Output,
 ) -> Result<Fitting, Failure> {
@@ -205,7 +205,7 @@ impl Fitting {
 }
 
 /// The tool that is meant, whichever way it is named, if the server has it and its declaration keeps it back.
-fn denied(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<String> {
+fn denied(tool: &str, known: &ServerEntry, listed: &[Value]) -> Option<String> {
     let names = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str));
     let held: Vec<&str> = names.filter(|name| !known.admits(name)).collect();
     let full = tool_names(&known.label, &held);
@@ -214,7 +214,7 @@ fn denied(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<String
 }
 
 /// A tool that is not called before a person has looked at it, whichever way it is named.
-fn waits(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<Failure> {
+fn waits(tool: &str, known: &ServerEntry, listed: &[Value]) -> Option<Failure> {
     let name = &known.spec.name;
     let kept_back = |why: String| Failure::new(Code::NotApproved, format!("tool `{tool}` of server `{name}` {why}"));
     let waiting = match known.review()?.waiting(listed) {
@@ -231,7 +231,7 @@ fn waits(tool: &str, known: &DeclaredServer, listed: &[Value]) -> Option<Failure
 }
 
 /// A tool that the declaration keeps back; what the server said has nothing to do with it.
-fn withheld(tool: &str, known: &DeclaredServer) -> Failure {
+fn withheld(tool: &str, known: &ServerEntry) -> Failure {
     let (name, origin) = (&known.spec.name, &known.spec.origin);
     Failure::new(Code::UnknownTool, format!("tool `{tool}` of server `{name}` is denied by its declaration"))
         .hint(format!("`allowTools` and `denyTools` in {}:{} say so", origin.file.display(), origin.line))

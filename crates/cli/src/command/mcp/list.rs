@@ -1,7 +1,7 @@
 //! `ollm mcp list`: every server there is, without starting any.
 
 use ollm_app::AppContext;
-use ollm_app::servers::{DeclaredServer, Servers};
+use ollm_app::servers::{ServerEntry, Servers};
 use ollm_protocol::CodeClass;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
 
 /// How a server is, for a list.
 pub(super) struct Row<'a> {
-    pub(super) known: &'a DeclaredServer,
+    pub(super) known: &'a ServerEntry,
     /// How it is spoken to: as declared, or as it was reached.
     pub(super) transport: String,
     pub(super) state: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
-    pub(super) fn resting(known: &'a DeclaredServer, servers: &Servers<'_>) -> Row<'a> {
+    pub(super) fn resting(known: &'a ServerEntry, servers: &Servers<'_>) -> Row<'a> {
         let bundled = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.as_ref());
         let off = bundled.is_some_and(|(code, _)| code.class() == CodeClass::Configuration);
         let on = servers.settings.enabled && known.spec.enabled && !off;

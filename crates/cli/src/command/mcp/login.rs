@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ollm_app::servers::{DeclaredServer, Servers, tokens};
+use ollm_app::servers::{ServerEntry, Servers, tokens};
 use ollm_app::{AppContext, AppError, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Oauth, Pasted, Wanted, log_out};
@@ -86,7 +86,7 @@ fn file(context: &AppContext) -> PathBuf {
 }
 
 /// Where to log in and as whom, as it is declared.
-fn wanted(known: &DeclaredServer, servers: &Servers<'_>) -> Result<Wanted, Failure> {
+fn wanted(known: &ServerEntry, servers: &Servers<'_>) -> Result<Wanted, Failure> {
     let (spec, missing) = known.expanded(servers);
     if let Some(problem) = missing.iter().find(|problem| problem.field.contains(".oauth.")) {
         return Err(AppError::from(problem).into());
@@ -147,7 +147,7 @@ fn question(login: &Login, server: &str) -> String {
     )
 }
 
-fn told(known: &DeclaredServer, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+fn told(known: &ServerEntry, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let name = &known.spec.name;
     let scopes = if grant.scopes.is_empty() { String::new() } else { format!(" for {}", grant.scopes.join(", ")) };
     output.tell(&format!("server `{name}`: logged in at {}{scopes}", grant.issuer));
@@ -162,7 +162,7 @@ fn entry(name: &str, grant: &Grant) -> Value {
 }
 
 /// What went wrong, without the word that only the issuer should know.
-fn failed(known: &DeclaredServer, error: &LoginError, secret: Option<&str>) -> Failure {
+fn failed(known: &ServerEntry, error: &LoginError, secret: Option<&str>) -> Failure {
     let text = format!("nobody is logged in to server `{}`: {error}", known.spec.name);
     let redactor = Redactor::new(secret.map(|secret| ("oauth.clientSecret", secret)));
     Failure::new(Code::LoginFailed, redactor.redact_str(&text))

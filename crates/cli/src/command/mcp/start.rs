@@ -3,7 +3,7 @@
 
 use ollm_app::AppContext;
 use ollm_app::control::ControlCommand;
-use ollm_app::servers::{DeclaredServer, Servers, cache, remarks};
+use ollm_app::servers::{ServerEntry, Servers, cache, remarks};
 use ollm_mcp::{CallError, ServerState, ServerStatus};
 use ollm_protocol::{Code, CodeClass};
 
@@ -48,13 +48,13 @@ fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut 
 /// Starts those that may be, and says how each is; the code is that of the worst.
 fn probe<'a>(
     servers: &'a Servers<'a>,
-    chosen: &[&'a DeclaredServer],
+    chosen: &[&'a ServerEntry],
     named: bool,
     output: &mut Output,
 ) -> Result<(Vec<Row<'a>>, u8), Failure> {
     let mut code = OK;
     let mut rows: Vec<Row<'a>> = chosen.iter().map(|known| Row::resting(known, servers)).collect();
-    let able: Vec<&DeclaredServer> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
+    let able: Vec<&ServerEntry> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
     for row in &mut rows {
         let Some(failure) = servers.refusal(row.known) else { continue };
         let missing = failure.code.class() == CodeClass::Environment;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use ollm_app::AppContext;
 use ollm_app::control::{Chat, ControlCommand, Found, ask};
-use ollm_app::servers::{DeclaredServer, LastFailure, Servers, last_failures, tokens};
+use ollm_app::servers::{LastFailure, ServerEntry, Servers, last_failures, tokens};
 use ollm_catalog::Address;
 use ollm_mcp::{Grant, granted};
 use ollm_protocol::units::iso;
@@ -57,7 +57,7 @@ pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ServerOverview>, Vec
     let servers = Servers::load(context)?;
     let Found { chats, troubles } = ask(context, ControlCommand::Status, &[]);
     let kept = Kept::find(context);
-    let one = |known: &DeclaredServer| ServerOverview {
+    let one = |known: &ServerEntry| ServerOverview {
         entry: entry(&Row::resting(known, &servers), &chats, &kept),
         tools: known_tools(known, &chats),
     };
@@ -65,7 +65,7 @@ pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ServerOverview>, Vec
 }
 
 /// The tools that are known of a server, by a conversation or from an earlier time: name, arguments and description of each.
-fn known_tools(known: &DeclaredServer, chats: &[Chat]) -> Vec<[String; 3]> {
+fn known_tools(known: &ServerEntry, chats: &[Chat]) -> Vec<[String; 3]> {
     let live = chats.iter().rev().filter_map(|chat| chat.server(&known.spec.name)?.get("toolList")?.as_array());
     match live.into_iter().find(|tools| !tools.is_empty()) {
         Some(tools) => tools.iter().filter_map(told_row).collect(),
@@ -85,19 +85,19 @@ impl Kept {
         Kept { failures: last_failures(context), tokens: tokens(context) }
     }
 
-    fn failure(&self, known: &DeclaredServer) -> Option<&LastFailure> {
+    fn failure(&self, known: &ServerEntry) -> Option<&LastFailure> {
         self.failures.get(&known.key.as_ref()?.to_string())
     }
 
     /// Whether a person logged in to a server on the web; its address may hold variables, which are not filled in here.
-    fn login(&self, known: &DeclaredServer) -> Option<Grant> {
+    fn login(&self, known: &ServerEntry) -> Option<Grant> {
         match &known.spec.address {
             Address::Url { url, .. } => granted(url, &self.tokens),
             Address::Command { .. } => None,
         }
     }
 
-    fn tell(&self, known: &DeclaredServer, output: &mut Output) {
+    fn tell(&self, known: &ServerEntry, output: &mut Output) {
         let label = known.spec.label();
         if let Some(failure) = self.failure(known) {
             output.tell(&format!("{label} failed at {}: {}", time(failure), failure.why));

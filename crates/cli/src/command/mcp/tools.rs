@@ -1,7 +1,7 @@
 //! `ollm mcp tools`: the tools of all servers in one list.
 
 use ollm_app::AppContext;
-use ollm_app::servers::{DeclaredServer, Servers, remarks};
+use ollm_app::servers::{ServerEntry, Servers, remarks};
 use ollm_mcp::{Offer, Offers, ServerState};
 use ollm_store::one_line;
 use serde_json::{Map, Value, json};
@@ -39,18 +39,18 @@ pub(super) fn run(
     })
 }
 
-type Listed<'a> = (&'a DeclaredServer, Offers, &'static str);
+type Listed<'a> = (&'a ServerEntry, Offers, &'static str);
 
 /// The tools of each server: as remembered, or as it lists them now.
 fn gather<'a>(
     servers: &'a Servers<'a>,
-    chosen: &[&'a DeclaredServer],
+    chosen: &[&'a ServerEntry],
     refresh: bool,
     output: &mut Output,
 ) -> Result<(Vec<Listed<'a>>, u8), Failure> {
     let mut code = OK;
     let mut lists: Vec<Listed<'a>> = Vec::new();
-    let mut unknown: Vec<&DeclaredServer> = Vec::new();
+    let mut unknown: Vec<&ServerEntry> = Vec::new();
     for known in chosen {
         if let Some(failure) = servers.refusal(known) {
             output.tell(&failure.message);
@@ -89,13 +89,13 @@ fn gather<'a>(
     Ok((lists, code))
 }
 
-fn tell(known: &DeclaredServer, warnings: &[String], offers: &Offers, output: &mut Output) {
+fn tell(known: &ServerEntry, warnings: &[String], offers: &Offers, output: &mut Output) {
     for remark in remarks(&known.spec.label(), warnings, offers) {
         output.tell(&remark);
     }
 }
 
-fn entries<'a>(known: &'a DeclaredServer, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
+fn entries<'a>(known: &'a ServerEntry, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
     offers.tools.iter().map(move |offer| {
         json!({
             "server": known.spec.name,

@@ -1,7 +1,7 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
 use ollm_app::approving::Uncovered;
-use ollm_app::servers::{DeclaredServer, Servers};
+use ollm_app::servers::{ServerEntry, Servers};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_protocol::{Code, Source};
 use ollm_shell::shell_word;
@@ -102,7 +102,7 @@ fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(
-    known: &DeclaredServer,
+    known: &ServerEntry,
     proposal: &Proposal,
     servers: &Servers<'_>,
     output: &mut Output,
