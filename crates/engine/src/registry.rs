@@ -208,9 +208,9 @@ impl EventIndex {
             let names: Vec<_> = subject.beginnings().filter(|_| !self.prefixes.is_empty()).collect();
             let beginnings = |length: &usize| names.iter().filter_map(|name| name.get(..*length)).collect::<Vec<_>>();
             let prefixes = self.prefix_lengths.iter().flat_map(beginnings);
-            found.extend(prefixes.filter_map(|prefix| self.prefixes.get(prefix)).flatten());
             let fits =
                 |at: &&usize| self.entries.get(**at).is_some_and(|entry| entry.hook.matcher.matches(Some(subject)));
+            found.extend(prefixes.filter_map(|prefix| self.prefixes.get(prefix)).flatten().filter(fits));
             if subject.has_unnamed_server() {
                 let all: Vec<usize> = (0..self.entries.len()).collect();
                 found.extend(all.iter().filter(fits));

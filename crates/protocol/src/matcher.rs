@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::event::EventKind;
+use crate::tool::table::TOOLS;
 use crate::tool::{Declaration, declared};
 
 /// Longer expressions are refused: they cost time to compile at every start.
@@ -71,7 +72,7 @@ impl<'a> Subject<'a> {
 
     /// Every name that the prefixes of matchers are compared with, filed by [`prefix_key`].
     pub fn beginnings(self) -> impl Iterator<Item = Cow<'a, str>> {
-        self.names().map(Cow::Borrowed).chain(self.joined().map(Cow::Owned))
+        self.names().chain(self.wide_names()).map(Cow::Borrowed).chain(self.joined().map(Cow::Owned))
     }
 
     /// Whether it is the tool of an MCP server that the agent does not name: any server may be meant.
@@ -102,6 +103,37 @@ impl<'a> Subject<'a> {
     pub fn names(self) -> impl Iterator<Item = &'a str> {
         let others = self.tool.into_iter().flat_map(Declaration::names).map(|name| -> &'a str { name });
         std::iter::once(self.name).chain(others.filter(move |name| *name != self.name))
+    }
+
+    /// The names of tools that do this one's work among others: only the whole name in a matcher means this one.
+    fn wide_names(self) -> impl Iterator<Item = &'a str> {
+        let wide = self.tool.into_iter().flat_map(|tool| tool.wanted_as().filter(|wide| !tool.does(wide)));
+        // Some agents have the name of another one's narrow tool for a wide one: `Write`.
+        let means =
+            |wide: &'static Declaration| move |name: &&str| declared(name).is_some_and(|it| it.name == wide.name);
+        wide.flat_map(move |wide| wide.own_names().filter(means(wide))).map(|name| -> &'a str { name })
+    }
+
+    /// Whether an expression means it, under any name that it may have.
+    fn is_found_by(self, expression: &Regex) -> bool {
+        let is_whole = |name: &str| expression.find(name).is_some_and(|found| found.len() == name.len());
+        let may_be_meant = || self.has_unnamed_server() && expression.as_str().contains("mcp");
+        self.names().any(|name| expression.is_match(name))
+            || self.wide_names().any(is_whole)
+            || self.partings().any(|name| expression.is_match(&name))
+            || may_be_meant()
+    }
+
+    /// Whether a name that begins like this means it, under any name that it may have.
+    fn begins_with(self, prefix: &str) -> bool {
+        let key = prefix_key(prefix);
+        let may_be_meant = self.has_unnamed_server() && key.starts_with("mcp-");
+        let own = || self.names().any(|name| name.starts_with(&*key));
+        let joined = || self.joined().is_some_and(|name| name.starts_with(&*key));
+        // `editor*` and `write_*` are not written for whatever changes files, `fs_*` is.
+        let is_narrow = || TOOLS.iter().any(|tool| !tool.is_wide() && tool.name.starts_with(&*key));
+        let wide = || key.ends_with(is_sign) && !is_narrow() && self.wide_names().any(|name| name.starts_with(&*key));
+        may_be_meant || own() || joined() || wide()
     }
 }
 
@@ -159,10 +191,7 @@ impl Matcher {
             (Matcher::Any, _) => true,
             (_, None) => false,
             (Matcher::List(patterns), Some(subject)) => patterns.iter().any(|pattern| pattern.matches(subject)),
-            (Matcher::Expression(expression), Some(subject)) => {
-                subject.names().any(|name| expression.is_match(name))
-                    || subject.partings().any(|name| expression.is_match(&name))
-            }
+            (Matcher::Expression(expression), Some(subject)) => subject.is_found_by(expression),
         }
     }
 
@@ -195,11 +224,7 @@ impl Pattern {
                     joined(name).is_some_and(|wanted| own == wanted || tool.is_some_and(|tool| wanted.ends_with(tool)))
                 }),
             },
-            Pattern::Prefix(prefix) => {
-                let key = prefix_key(prefix);
-                let may_be_meant = subject.has_unnamed_server() && key.starts_with("mcp-");
-                may_be_meant || subject.beginnings().any(|name| name.starts_with(&*key))
-            }
+            Pattern::Prefix(prefix) => subject.begins_with(prefix),
             Pattern::Builtin => !subject.name.starts_with("mcp__"),
         }
     }
@@ -321,6 +346,9 @@ mod tests {
             ("fs_write", &["Write", "Edit", "apply_patch", "NotebookEdit", "editor", "developer__write"]),
             ("apply_patch|none", &["Edit", "Write", "fs_write"]),
             ("developer__text_editor", &["Edit", "read_file"]),
+            ("re:^(fs_write|none)$", &["Write", "Edit", "apply_patch", "editor"]),
+            ("re:fs_.*", &["Write", "Read"]),
+            ("fs_*", &["Write", "Read", "Edit"]),
             ("mcp__my-git__push", &["mcp__my__git-push", "mcp__my_git__push"]),
             ("mcp__my-git__*", &["mcp__my__git-push", "mcp__my-git__push"]),
             ("re:^mcp__my-git__", &["mcp__my__git-push"]),
@@ -329,6 +357,7 @@ mod tests {
             // Where the server is not known, it may be this one.
             ("mcp__git__push", &["mcp__unknown__push"]),
             ("mcp__git__*", &["mcp__unknown__push"]),
+            ("re:^mcp__git__", &["mcp__unknown__push"]),
         ] {
             for tool in tools {
                 assert!(fits(EventKind::BeforeTool, matcher, tool), "{matcher} on {tool}");
@@ -347,6 +376,11 @@ mod tests {
             ("apply_patch", "Read"),
             // A part of a name may be a part of many.
             ("write_*", "Edit"),
+            ("editor*", "Edit"),
+            ("re:^editor", "Read"),
+            ("re:^Write$", "Edit"),
+            ("re:^text_", "Edit"),
+            ("re:push", "mcp__unknown__pull"),
             ("NotebookEdit", "Edit"),
             ("re:^Bash$", "BashOutput"),
         ] {

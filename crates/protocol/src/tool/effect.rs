@@ -130,11 +130,13 @@ impl Declaration {
 
     /// Every name of the tool, and of those whose work it does as well.
     pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
-        let tools = TOOLS.iter().filter(|tool| self.does(tool));
-        tools.flat_map(|tool| {
-            let foreign = FOREIGN.iter().filter(|row| row.tool.name == tool.name);
-            std::iter::once(tool.name).chain(foreign.map(|row| row.name))
-        })
+        TOOLS.iter().filter(|tool| self.does(tool)).flat_map(|tool| tool.own_names())
+    }
+
+    /// Every name of the tool itself.
+    pub fn own_names(&'static self) -> impl Iterator<Item = &'static str> {
+        let foreign = FOREIGN.iter().filter(|row| row.tool.name == self.name);
+        std::iter::once(self.name).chain(foreign.map(|row| row.name))
     }
 
     /// The tools whose names in a matcher mean a call of this one, too.
@@ -147,11 +149,16 @@ impl Declaration {
         self.name == tool.name || self.also.contains(&tool.name)
     }
 
+    /// Whether it is the one tool of some agent for several kinds of work.
+    pub fn is_wide(&self) -> bool {
+        self.also.len() > 1
+    }
+
     /// Whether who wants to hear of `wanted` wants to hear of this tool: it does the same work, or `wanted` is the one tool of
     /// some agent for several kinds of work, of which this is one.
     pub fn fits(&self, wanted: &Declaration) -> bool {
         let does = |work: &&str| self.name == *work || self.also.contains(work);
-        self.does(wanted) || (wanted.also.len() > 1 && wanted.also.iter().any(does))
+        self.does(wanted) || (wanted.is_wide() && wanted.also.iter().any(does))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ollm_shell::shell_word;
 use serde_json::{Map, Value};
 
 use super::effect::{Declaration, ForeignTool, declared, same_name};
@@ -108,17 +109,8 @@ fn command_line(command: &Value) -> Option<Cow<'_, str>> {
     }
     let program = command.get(ONE)?.as_str()?;
     let Some(args) = command.get("args") else { return Some(program.into()) };
-    let words: Option<Vec<Cow<'_, str>>> = args.as_array()?.iter().map(|word| word.as_str().map(quoted)).collect();
+    let words: Option<Vec<Cow<'_, str>>> = args.as_array()?.iter().map(|word| word.as_str().map(shell_word)).collect();
     Some(format!("{program} {}", words?.join(" ")).into())
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> Cow<'_, str> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./=:,@%+".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.into();
-    }
-    format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
 /// The arguments with a patch on top, which may use other names for them: each name of a changed argument has the new
