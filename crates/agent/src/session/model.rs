@@ -1,7 +1,5 @@
 //! Asking the model, and what hooks make of the question and the answer.
 
-use std::collections::BTreeSet;
-
 use ollm_protocol::{EventKind, Tool};
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use super::emit::Notice;
 use super::turn::{Tally, refused};
 use super::{Session, TurnEnd, subagent};
 use crate::context::Asked;
-use crate::message::Message;
+use crate::message::{Call, Message};
 use crate::port::{News, Show};
 use crate::provider::written_call::{self, Written};
 use crate::provider::{Answer, Cut, ModelError, Piece, Question};
@@ -61,7 +59,7 @@ impl Session<'_> {
     }
 
     fn answered(&mut self, mut answer: Answer, sent: usize, tally: &mut Tally) -> Result<Step, TurnEnd> {
-        distinguish(&mut answer);
+        distinguish(&mut answer, &self.talk.messages);
         tally.tokens = match (tally.tokens, answer.tokens) {
             (None, None) => None,
             (before, now) => Some(before.unwrap_or(0).saturating_add(now.unwrap_or(0))),
@@ -239,13 +237,22 @@ pub(super) enum Step {
     Again,
 }
 
-/// Gives every call an id of its own: results could not be told apart otherwise.
-fn distinguish(answer: &mut Answer) {
-    let mut seen = BTreeSet::new();
-    for (at, call) in answer.calls.iter_mut().enumerate() {
-        if call.id.is_empty() || !seen.insert(call.id.clone()) {
-            call.id = format!("{}-{}", call.id, at + 1);
-            seen.insert(call.id.clone());
+/// Gives every call an id that no other has in the conversation: results could not be told apart otherwise. Many models name
+/// none, and servers number the calls of each answer anew.
+fn distinguish(answer: &mut Answer, before: &[Message]) {
+    let is_taken = |id: &str, now: &[Call]| {
+        let of_message = |message: &Message| match message {
+            Message::Assistant { calls, .. } => calls.iter().any(|call| call.id == id),
+            _ => false,
+        };
+        id.is_empty() || now.iter().any(|call| call.id == id) || before.iter().any(of_message)
+    };
+    for at in 0..answer.calls.len() {
+        let Some((call, earlier)) = answer.calls.get_mut(..=at).and_then(<[Call]>::split_last_mut) else { return };
+        if is_taken(&call.id, earlier) {
+            let mut numbered = (before.len() + at..).map(|number| format!("{}-{number}", call.id));
+            let free = numbered.find(|id| !is_taken(id, earlier));
+            call.id = free.unwrap_or_default();
         }
     }
 }

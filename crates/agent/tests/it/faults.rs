@@ -1,9 +1,10 @@
 //! What goes wrong is bounded, told clearly, and leaves the conversation whole.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_agent::{Cancel, Decision, Order, ToolSource, TurnEnd};
+use ollm_agent::{Cancel, Decision, Message, Order, ToolSource, TurnEnd};
 use ollm_protocol::{EventKind, Tool, ToolResult, ToolSchema};
 use serde_json::{Value, json};
 
@@ -73,6 +74,27 @@ fn fifty_calls_at_once_are_bounded_and_all_answered() {
     session.end();
     assert_eq!(world.data(EventKind::BeforeTool).len(), 32);
     assert_eq!(world.shown("status"), ["status the model made 50 calls at once; 32 of them were run"]);
+}
+
+#[test]
+fn every_call_of_a_conversation_has_an_id_of_its_own() {
+    let call = |at: u8| ("todo", json!({"items": [at]}));
+    // Ids begin anew in each answer, and one answer has the same id twice.
+    let mut twice = calls(&[call(3), call(4)]);
+    twice["tool_calls"][1]["id"] = twice["tool_calls"][0]["id"].clone();
+    let mut world = World::new(&[calls(&[call(1), call(2)]), twice, calls(&[call(5)]), text("done")]);
+    let mut session = world.start();
+    assert_eq!(session.say("go", None)[0].end, TurnEnd::Done);
+    let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    for message in session.messages() {
+        match message {
+            Message::Assistant { calls, .. } => asked.extend(calls.iter().map(|call| call.id.clone())),
+            Message::Tool { call_id, .. } => answered.push(call_id.clone()),
+            _ => {}
+        }
+    }
+    assert_eq!(asked, answered);
+    assert_eq!((asked.len(), asked.iter().collect::<BTreeSet<_>>().len()), (5, 5), "{asked:?}");
 }
 
 #[test]
