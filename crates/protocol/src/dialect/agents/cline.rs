@@ -92,6 +92,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("TaskStart", EventKind::SessionStart, CANCELS),
     AgentEvent::new("TaskResume", EventKind::SessionStart, CANCELS),
     AgentEvent::new("session_shutdown", EventKind::SessionEnd, TOLD).asked_as("SessionShutdown"),
+    AgentEvent::new("SessionShutdown", EventKind::SessionEnd, TOLD),
     AgentEvent::new("agent_abort", EventKind::SessionEnd, TOLD).asked_as("TaskCancel"),
     AgentEvent::new("TaskCancel", EventKind::SessionEnd, TOLD),
     AgentEvent::new("prompt_submit", EventKind::BeforeAgent, TOLD).asked_as("UserPromptSubmit").with(&[PROMPT]),
@@ -105,6 +106,7 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("agent_end", EventKind::AfterAgent, TOLD).asked_as("TaskComplete").with(&[TURN]),
     AgentEvent::new("TaskComplete", EventKind::AfterAgent, TOLD),
     AgentEvent::new("agent_error", EventKind::Error, TOLD).asked_as("TaskError"),
+    AgentEvent::new("TaskError", EventKind::Error, TOLD),
     AgentEvent::new("pre_compact", EventKind::PreCompress, TOLD).asked_as("PreCompact"),
     AgentEvent::new("PreCompact", EventKind::PreCompress, CANCELS),
 ];
