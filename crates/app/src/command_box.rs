@@ -233,7 +233,9 @@ impl CommandBox {
         if let Some((_, made)) = current.as_ref().filter(|(before, _)| *before == stamp) {
             return made.clone();
         }
-        let made = make(&self.rules);
+        let mut rules = self.rules.clone();
+        rules.read_only.retain(|path| self.tree.has(&stamp, path));
+        let made = make(&rules);
         *current = Some((stamp, made.clone()));
         made
     }

@@ -164,6 +164,12 @@ impl PathTree {
         };
         boxed.map(stamp).collect()
     }
+
+    /// Whether a path is among those of a stamp.
+    pub(super) fn has(&self, stamp: &BoxStamp, path: &Path) -> bool {
+        let found = self.nodes.binary_search_by(|node| node.path.as_path().cmp(path));
+        found.is_ok_and(|id| stamp.binary_search_by_key(&id, |(id, _)| *id).is_ok())
+    }
 }
 
 /// What was found at a place.
