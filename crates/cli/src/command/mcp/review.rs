@@ -70,9 +70,11 @@ fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<
 
 /// Shows everything that waits, and asks. Without a terminal nobody approves anything.
 fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
-    let question = format!("Offer {} to models, as long as nothing of it changes?", counted(waiting));
+    let them = if waiting.len() == 1 { "it" } else { "them" };
+    let question = format!("Offer {} to models, as long as nothing of {them} changes?", counted(waiting));
+    let change = format!("the change of server `{name}`");
     let by_script = "a script may approve by naming the digest that `--json` prints: `--digest sha256:…`".to_owned();
-    review::ask_yes(&screen(name, waiting), &counted(waiting), &question, [by_script], output)
+    review::ask_yes(&screen(name, waiting), &change, &question, [by_script], output)
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {
