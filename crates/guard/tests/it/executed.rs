@@ -140,14 +140,15 @@ impl Home {
     }
 
     fn execute_words(&self, process_box: ProcessBox, words: &[String]) {
+        let (program, args) = words.split_first().unwrap();
         let bin = self.folder.path().join("bin");
         Children::new().run(Job {
-            args: words.iter().skip(1).map(Into::into).collect(),
+            args: args.iter().map(Into::into).collect(),
             env: vec![("PATH".into(), bin.into()), ("HOME".into(), self.path().into())],
             cwd: Some(self.project()),
             limits: Limits { timeout: Duration::from_secs(3), ..Limits::default() },
             process_box: Some(Arc::new(process_box)),
-            ..Job::new(&words[0])
+            ..Job::new(program)
         });
     }
 
@@ -385,12 +386,9 @@ fn languages(folder: &Path) -> Vec<Vec<String>> {
     {
         let places = std::env::var_os("PATH").unwrap_or_default();
         let program = std::env::split_paths(&places).map(|place| place.join(name)).find(|program| program.exists());
-        match program {
-            Some(program) => {
-                let words = words.iter().map(|word| (*word).to_owned());
-                found.push([program.to_str().unwrap().to_owned()].into_iter().chain(words).collect());
-            }
-            None => eprintln!("skipped: {name} is not here"),
+        if let Some(program) = program {
+            let words = words.iter().map(|word| (*word).to_owned());
+            found.push([program.to_str().unwrap().to_owned()].into_iter().chain(words).collect());
         }
     }
     found
@@ -411,6 +409,9 @@ fn in_a_box_no_program_of_any_language_changes_what_is_protected() {
     }
     let languages = languages(home.folder.path());
     assert!(!languages.is_empty());
+    if languages.len() < 4 {
+        eprintln!("skipped: of the four languages only {languages:?} are here");
+    }
     for words in &languages {
         let file = home.path().join(".ollm/config.yaml");
         let ran = Command::new(&words[0]).args(&words[1..]).args(["unlink", file.to_str().unwrap(), "x"]).status();

@@ -232,7 +232,7 @@ impl Lexer {
     }
 
     /// Skips spaces, line continuations and a comment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn skip_blanks(&mut self) {
         if !matches!(self.at(0), ' ' | '\t' | '\\' | '#') {
             return;
