@@ -290,3 +290,39 @@ fn explanation(outcome: &Outcome) -> Option<String> {
             .to_owned()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_protected_file_that_appears_between_two_commands_is_held_in_the_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let (project, file) = (home.join("project"), home.join(".claude/settings.json"));
+        fs::create_dir(&project).unwrap();
+        let context = AppContext::new(Vec::new(), project.clone(), Some(home.clone()));
+        let command_box = CommandBox::by_policy(BoxPolicy::On, &context, &Config::default());
+        if command_box.status() != BoxStatus::On {
+            return eprintln!("skipped: this kernel allows no box");
+        }
+        let children = Children::new();
+        let run = || {
+            let script = format!("(echo evil > {}) 2>&1", file.display());
+            let args = vec!["-c".into(), script.into()];
+            let job = Job { args, cwd: Some(project.clone()), ..Job::new("/bin/sh") };
+            command_box.run(&children, job, |job| children.run(job))
+        };
+        assert_eq!(run().notes, Vec::<String>::new(), "there is no folder to write to");
+        fs::create_dir(home.join(".claude")).unwrap();
+        fs::write(&file, "mine").unwrap();
+        let ran = run();
+        assert!(String::from_utf8_lossy(&ran.outcome.stdout).contains("Read-only"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(run().notes.len(), 1, "what was made anew is moved aside");
+        assert!(!file.exists());
+    }
+}
