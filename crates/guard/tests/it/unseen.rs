@@ -101,6 +101,7 @@ fn a_variable_that_names_settings_or_code_of_a_program_is_asked_about() {
         "git --config-env=core.fsmonitor=X status",
         "LD_PRELOAD=./x.so ls",
         "LESSOPEN='|./x %s' less f",
+        "nano -s 'rm -rf ~' x",
         "MAKEFILES=\"$x\" make",
         "OLLM_HOME=/tmp/x ollm run hello",
         "CLAUDE_CONFIG_DIR=/tmp/x claude -p hello",
