@@ -120,11 +120,11 @@ send({'method': 'exit'})
 child.wait(30)
 ";
 
-/// `scripts/real-language-servers.sh` installs the servers and names the folder.
+/// `scripts/real-servers.sh` installs the servers and names the folder.
 #[test]
 fn language_servers_work_in_a_box() {
-    let Some(folder) = std::env::var_os("OLLM_LANGUAGE_SERVERS").map(std::path::PathBuf::from) else {
-        return eprintln!("skipped: no language servers; scripts/real-language-servers.sh installs them");
+    let Some(folder) = std::env::var_os("OLLM_REAL_SERVERS").map(std::path::PathBuf::from) else {
+        return eprintln!("skipped: no language servers; scripts/real-servers.sh installs them");
     };
     let Some(lab) = scene() else { return };
     lab.write("project/client.py", LANGUAGE_CLIENT);
