@@ -249,6 +249,17 @@ impl Lab {
         found
     }
 
+    /// Builds a library that takes the place of functions of the C library, for `LD_PRELOAD`.
+    pub(crate) fn preloaded(&self, name: &str, code: &str) -> String {
+        let source = self.write(&format!("{name}.c"), code);
+        let library = source.with_extension("so");
+        let mut compiler = self.program("cc");
+        compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl");
+        let built = finish(compiler, b"");
+        assert_eq!(built.code, 0, "{built:?}");
+        library.to_str().unwrap().to_owned()
+    }
+
     /// A pipe with a name, through which hooks can tell how far they are.
     pub(crate) fn fifo(&self, name: &str) -> PathBuf {
         let path = self.root.join(name);

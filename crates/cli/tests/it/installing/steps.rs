@@ -40,48 +40,60 @@ ssize_t write(int file, const void *bytes, size_t count) { REAL(write); if (file
 /// Fewer steps than an installation makes: with fewer, nothing was counted.
 const FEWEST: usize = 20;
 
-/// Builds the library that counts.
-fn counter(lab: &Lab) -> String {
-    lab.write("counter.c", COUNTER);
-    let mut compiler = lab.program("cc");
-    compiler.current_dir(&lab.root).args(["-shared", "-fPIC", "-o", "counter.so", "counter.c", "-ldl"]);
-    let built = finish(compiler, b"");
-    assert_eq!(built.code, 0, "{built:?}");
-    lab.root.join("counter.so").to_str().unwrap().to_owned()
+/// What whoever loads extensions sees: each with its files.
+fn loaded(lab: &Lab) -> Loaded {
+    let list = lab.run(&["ext", "list", "--json"]);
+    assert_eq!((list.code, list.stderr.as_str()), (0, ""), "{list:?}");
+    let of = |one: &Value| {
+        assert_eq!(one["error"], Value::Null, "{one:#}");
+        (one["name"].as_str().unwrap().to_owned(), files(Path::new(one["path"].as_str().unwrap())))
+    };
+    list.answer().as_array().unwrap().iter().map(of).collect()
 }
 
-/// Kills a command before its first step, its second one, and so on, each time in the same home, until it is done.
-fn killed_before_each_step(lab: &Lab, counter: &str, arguments: &[&str]) {
+/// Kills a command before each of its steps; the same command then ends what was begun.
+fn killed_before_each_step(lab: &Lab, arguments: &[&str], once_done: i32) {
+    let steps = for_each_kill(lab, arguments, |number, after, left| {
+        let was_done = loaded(lab) == *after;
+        let ran = lab.run(arguments);
+        assert!(ran.code == 0 || (was_done && ran.code == once_done), "step {number}: {ran:?}");
+        assert_eq!(extensions(lab).keys().collect::<Vec<_>>(), left.keys().collect::<Vec<_>>(), "step {number}");
+        assert_eq!(loaded(lab), *after, "step {number}");
+    });
+    assert!(steps > FEWEST, "{steps} steps were seen");
+}
+
+/// Every extension, with its files.
+type Loaded = BTreeMap<String, BTreeMap<PathBuf, Vec<u8>>>;
+
+/// Kills a command before its first step, its second one, and so on, each time in the same home, until it is done; how often that
+/// was. After each kill the state is the one before or the one after, which the next is told, with all files.
+fn for_each_kill(lab: &Lab, arguments: &[&str], next: impl Fn(usize, &Loaded, &BTreeMap<PathBuf, Vec<u8>>)) -> usize {
+    let counter = lab.preloaded("counter", COUNTER);
     let kept = lab.root.join("kept");
     let copy = |from: &Path, to: &Path| {
         let _ = fs::remove_dir_all(to);
         assert_eq!(finish(with(lab.program("cp"), &["-a", from.to_str().unwrap(), to.to_str().unwrap()]), b"").code, 0);
     };
-    let guard = lab.home.join(".ollm/extensions/guard");
     copy(&lab.home, &kept);
-    let before = files(&guard);
+    let before = loaded(lab);
     assert_eq!(lab.run(arguments).code, 0);
-    let after = files(&guard);
+    let (after, left) = (loaded(lab), extensions(lab));
     assert_ne!(before, after);
     for number in 1.. {
         copy(&kept, &lab.home);
         let mut command = lab.ollm(arguments);
-        command.env("LD_PRELOAD", counter).env("KILL_BEFORE", number.to_string());
+        command.env("LD_PRELOAD", &counter).env("KILL_BEFORE", number.to_string());
         let ran = finish(command, b"");
         if ran.code == 0 {
-            assert!(number > FEWEST, "{number} steps were seen");
-            return;
+            return number - 1;
         }
         assert_eq!(ran.code, 137, "step {number}: {ran:?}");
-        let now = files(&guard);
+        let now = loaded(lab);
         assert!(now == before || now == after, "step {number} left {:?}", now.keys());
-        let list = lab.run(&["ext", "list", "--json"]);
-        assert_eq!((list.code, list.stderr.as_str()), (0, ""), "step {number}: {list:?}");
-        // The next one ends what was begun.
-        let again = lab.run(arguments);
-        assert_eq!((again.code, files(&guard) == after), (0, true), "step {number}: {again:?}");
-        assert!(!lab.home.join(".ollm/extensions/.staged").exists(), "step {number}");
+        next(number, &after, &left);
     }
+    unreachable!("it is done at last")
 }
 
 fn with(mut command: std::process::Command, arguments: &[&str]) -> std::process::Command {
@@ -93,7 +105,36 @@ fn with(mut command: std::process::Command, arguments: &[&str]) -> std::process:
 fn an_installation_that_is_killed_before_any_of_its_steps_is_there_or_is_not() {
     let lab = Lab::new();
     let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
-    killed_before_each_step(&lab, &counter(&lab), &["ext", "install", &source, "--yes"]);
+    killed_before_each_step(&lab, &["ext", "install", &source, "--yes"], 0);
+}
+
+#[test]
+fn an_installation_with_what_it_needs_that_is_killed_before_any_of_its_steps_is_there_or_is_not() {
+    let lab = Lab::new();
+    package(&lab, "src/guard", "1.0.0", &json!({"dependencies": {"base": "^1.0.0", "other": "*"}}));
+    for name in ["base", "other"] {
+        let manifest = json!({"name": name, "version": "1.0.0", "description": "What others need"});
+        lab.write(&format!("src/{name}/manifest.json"), manifest.to_string());
+    }
+    let folders = ["../src/guard", "../src/base", "../src/other"];
+    let built = lab.run(&[&["ext", "index", "build", "--out", "../out"], folders.as_slice()].concat());
+    assert_eq!(built.code, 0, "{built:?}");
+    let index = lab.root.join("out/index.json");
+    lab.write("home/.ollm/config.yaml", format!("extensions: {{indexes: [{}]}}\n", json!(index)));
+    killed_before_each_step(&lab, &["ext", "install", "guard", "--yes"], 0);
+}
+
+#[test]
+fn an_extension_that_is_removed_by_somebody_who_is_killed_is_there_or_is_not() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({}));
+    installed(&lab, &[source.to_str().unwrap()]);
+    package(&lab, "src", "1.1.0", &json!({}));
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    approve(&lab);
+    assert_eq!(lab.run(&["ext", "pin", "guard"]).code, 0);
+    // What is gone is not known any more.
+    killed_before_each_step(&lab, &["ext", "uninstall", "guard", "--yes"], 64);
 }
 
 #[test]
@@ -105,7 +146,20 @@ fn an_update_that_is_killed_before_any_of_its_steps_is_made_or_is_not() {
     package(&lab, "src", "1.1.0", &json!({}));
     assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
     package(&lab, "src", "1.2.0", &json!({}));
-    killed_before_each_step(&lab, &counter(&lab), &["ext", "update", "guard", "--yes"]);
+    killed_before_each_step(&lab, &["ext", "update", "guard", "--yes"], 0);
+}
+
+#[test]
+fn a_way_back_that_is_killed_before_any_of_its_steps_is_gone_or_is_not() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({}));
+    installed(&lab, &[source.to_str().unwrap()]);
+    package(&lab, "src", "1.1.0", &json!({}));
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    let steps = for_each_kill(&lab, &["ext", "update", "guard", "--rollback", "--yes"], |number, _, left| {
+        assert_eq!(extensions(&lab).keys().collect::<Vec<_>>(), left.keys().collect::<Vec<_>>(), "step {number}");
+    });
+    assert!(steps > 0);
 }
 
 /// Installs 1.0.0 on a small disk, and updates it to 1.1.0 with more and more room, until there is enough.
