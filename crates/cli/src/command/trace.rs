@@ -83,6 +83,7 @@ impl<'a> Kept<'a> {
 
     /// The newest records that are wanted, oldest first as in every log, and at most so many; none if there is no trace.
     fn newest(&self, filter: &TraceFilter, number: usize, output: &mut Output) -> Result<Option<Vec<Record>>, Failure> {
+        output.busy("reading the trace");
         let mut records = self.open()?;
         let (mut found, mut any) = (Vec::new(), false);
         while found.len() < number.min(MOST)
@@ -115,6 +116,7 @@ impl<'a> Kept<'a> {
 
 /// The last session, or the one that is asked for, as a waterfall.
 fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    output.busy("reading the trace");
     let mut records = kept.open()?;
     let mut found = Vec::new();
     let mut any = false;
@@ -182,6 +184,7 @@ pub(crate) fn named(id: &str, context: &AppContext, output: &mut Output) -> Resu
 }
 
 fn one(id: &str, kept: &Kept<'_>, output: &mut Output) -> Result<Record, Failure> {
+    output.busy("reading the trace");
     let mut records = kept.open()?;
     let mut found: Vec<Record> = Vec::new();
     for record in records.by_ref() {
@@ -282,7 +285,6 @@ fn count(
     kept: &Kept<'_>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?;
     if found.is_none() && !as_json {
         return Ok(OK);
@@ -302,7 +304,6 @@ fn count(
 }
 
 fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
     match format {
         ExportFormat::Json => output.json_text(&array(&found)),

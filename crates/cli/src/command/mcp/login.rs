@@ -42,7 +42,9 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let wanted = Wanted { oauth: Oauth { scopes, ..declared.oauth }, exact, ..declared };
     let failed = |error: LoginError| failed(known, &error, wanted.oauth.client_secret.as_deref());
     let began = Instant::now();
+    output.busy("finding out where to log in");
     let login = Login::begin(&wanted, &file(context), patience).map_err(failed)?;
+    output.idle();
     show(&login, arguments, context, output);
     let (asker, text) = (output.asker().clone(), question(&login, &arguments.name));
     let mut dialog = opened(&text, &asker);
