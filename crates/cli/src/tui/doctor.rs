@@ -2,6 +2,7 @@
 
 use ollm_app::AppContext;
 use ollm_app::doctor::{Area, Examination, Finding, Weight, examine};
+use ollm_protocol::units::counted;
 use ollm_store::{escape_for_people, one_line};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
@@ -14,7 +15,7 @@ use super::theme::Theme;
 use crate::arguments::{Command, DoctorArguments};
 use crate::error::Failure;
 use crate::output::Output;
-use crate::table::{counted, pairs};
+use crate::table::pairs;
 
 /// What can be done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The panel of extensions: what each brings and whether it is on and approved, and keys that do what `ollm ext` does.
 
 use ollm_app::AppContext;
+use ollm_protocol::units::counted;
 use ollm_store::{escape_for_people, one_line};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
@@ -17,7 +18,6 @@ use crate::arguments::ext::{Acceptance, ExtCommand, InstallArguments, SetArgumen
 use crate::command::ext::{ExtensionOverview, SettingOverview, overview};
 use crate::error::Failure;
 use crate::output::Output;
-use crate::table::counted;
 
 /// What can be done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -400,6 +400,18 @@ pub(crate) fn python() -> PathBuf {
     program.clone()
 }
 
+/// Whether a test may mount a disk of its own. Not in a namespace of users: whoever runs in one may be an agent that hides.
+#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
+pub(crate) fn may_mount() -> bool {
+    let mut probe = Command::new("unshare");
+    let may = probe.args(["-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).stderr(Stdio::null()).status();
+    let may = may.is_ok_and(|status| status.success());
+    if !may {
+        eprintln!("skipped: no right to mount a disk");
+    }
+    may
+}
+
 /// Waits until something holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, Index, Problem, SettingValue, State, validate_extension};
 use ollm_protocol::Layer;
+use ollm_protocol::units::counted;
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
@@ -193,7 +194,5 @@ fn brings(extension: &Extension) -> String {
         ("setting", manifest.settings.len()),
     ];
     let some = counts.iter().filter(|(_, count)| *count > 0);
-    some.map(|(what, count)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" }))
-        .collect::<Vec<_>>()
-        .join(", ")
+    some.map(|(what, count)| counted(*count, what)).collect::<Vec<_>>().join(", ")
 }
