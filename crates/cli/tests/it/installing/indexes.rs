@@ -343,6 +343,9 @@ fn a_published_version_never_becomes_another_one() {
     assert_eq!(ran.code, 64, "{ran:?}");
     assert!(ran.stderr.contains("is listed already with another content"), "{ran:?}");
     assert_eq!(files(&lab.root.join("out")), first);
+    let ran = lab.run(&["ext", "index", "build", "../nowhere", "--out", "../out"]);
+    assert!(ran.code == 5 && ran.stderr.contains("nowhere is not listed: there is no such folder"), "{ran:?}");
+    assert_eq!(files(&lab.root.join("out")), first);
 }
 
 #[test]
