@@ -18,6 +18,7 @@ use rustix::fs::FileType;
 use rustix::stdio::{stderr, stdout};
 
 use crate::error::AppError;
+use crate::wake_signal::WakeSignal;
 
 mod baseline;
 mod cause;
@@ -51,6 +52,8 @@ pub use share::{WatchRole, is_watched};
 
 /// Who was told this much is told no more.
 const MOST_NOTICES: usize = 1000;
+/// How soon somebody looks again at what is under way.
+const SOON: Duration = Duration::from_millis(25);
 /// A folder that is gone for longer does not come back.
 const ABSENCE: Duration = Duration::from_secs(2);
 
@@ -159,6 +162,24 @@ impl FileWatcher {
             Some(notifier) => notifier.wait(patience),
             None => std::thread::sleep(patience),
         }
+    }
+
+    /// Wakes this one whenever something is touched, also in a folder that is none of the project's.
+    pub(crate) fn wake(&mut self, wake: &WakeSignal, folder: Option<&Path>) {
+        let Some(notifier) = &mut self.notifier else { return };
+        notifier.wake(wake);
+        let failed = folder.and_then(|folder| notifier.watch(folder).err());
+        failed.iter().for_each(|error| self.fall_back(error));
+    }
+
+    /// How soon another look is worth it although nothing is touched; none where nothing is under way.
+    pub(crate) fn next_look(&self, now: Instant) -> Option<Duration> {
+        let Some(notifier) = &self.notifier else {
+            return Some(self.next_look.saturating_duration_since(now).max(SOON));
+        };
+        let is_busy =
+            notifier.is_unsettled() || !self.touched.is_empty() || self.has_changes() || self.absent_since.is_some();
+        is_busy.then_some(SOON)
     }
 
     /// Looks whether something was touched and has settled; says whether there is something to take. It fails when the

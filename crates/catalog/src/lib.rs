@@ -51,7 +51,7 @@ pub use extension::{
     validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
-pub use file_stamps::FileStamps;
+pub use file_stamps::{FileStamps, StampedPaths};
 pub use format::Form;
 pub use load::{
     Catalog, Moment, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named, undeclared,

@@ -36,6 +36,7 @@ use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
 use ollm_protocol::Code;
 use output::Output;
+use spinner::Spinner;
 
 ollm_process::program!(main_code);
 
@@ -44,7 +45,8 @@ fn main_code() -> u8 {
     // Dropped last: it ends the descendants that are left of what the command ran.
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let mut output = Output::new();
+    let grace = ask::question_grace(std::env::var(ask::GRACE_VARIABLE).ok().as_deref());
+    let mut output = Output::with(Asker::Lines(Spinner::default(), grace));
     if arguments::wants_json(&arguments) {
         output.tell_failures_as_json();
     }

@@ -15,7 +15,7 @@ use super::rules::{IgnoreRules, is_ignore_file};
 use super::scan::MOST_FILES;
 
 /// How often everything is compared where the system cannot tell what was touched.
-const POLL: Duration = Duration::from_secs(1);
+pub(super) const POLL: Duration = Duration::from_secs(1);
 /// Comparing everything may take this part of the time at most.
 const POLL_SHARE: u32 = 10;
 

@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::wake_signal::WakeSignal;
 
 /// How long nothing may be touched before we look: editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(100);
@@ -28,6 +30,8 @@ pub(super) struct Notifier {
 struct Shared {
     touched: Mutex<Touched>,
     news: Condvar,
+    /// Who else is woken.
+    wake: OnceLock<WakeSignal>,
 }
 
 /// The paths that were touched, and when each was first.
@@ -85,6 +89,16 @@ impl Notifier {
         std::mem::take(&mut *self.shared.lock())
     }
 
+    /// Wakes this one as well whenever something is touched.
+    pub(super) fn wake(&self, wake: &WakeSignal) {
+        let _ = self.shared.wake.set(wake.clone());
+    }
+
+    /// Whether something was touched that has not settled.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.shared.lock().first.is_some()
+    }
+
     /// Waits until something is touched, at most for so long.
     pub(super) fn wait(&self, patience: Duration) {
         let touched = self.shared.lock();
@@ -128,6 +142,7 @@ impl Shared {
             Ok(_) | Err(_) => touched.lose(now),
         }
         self.news.notify_all();
+        self.wake.get().inspect(|wake| wake.wake());
     }
 }
 

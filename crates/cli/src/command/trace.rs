@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
-use ollm_app::{App, AppContext};
+use ollm_app::{App, AppContext, FileFollower};
 use ollm_catalog::TraceSettings;
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::units::iso;
 use ollm_protocol::{Code, units};
-use ollm_store::{FileError, Follower};
+use ollm_store::{FileError, Follower, RotatingLog};
 
 use crate::arguments::trace::{ExportFormat, Format, TraceArguments, TraceCommand, TraceFilters, TraceShape};
 use crate::error::{FINDING, Failure, OK};
@@ -248,15 +248,18 @@ pub(crate) enum LiveRecords {
     More(Vec<Record>),
 }
 
-/// Shows the newest records, and then those that come, until whoever takes them has enough.
+/// Shows the newest records, and then those that come, until whoever takes them has enough, who also waits for the files
+/// to change.
 pub(crate) fn live(
     number: usize,
     context: &AppContext,
-    mut take: impl FnMut(LiveRecords) -> ControlFlow<()>,
+    mut take: impl FnMut(LiveRecords, &mut FileFollower<'_>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let kept = Kept::find(context);
-    let Some(log) = trail(context, &kept.settings) else {
-        let _ = take(LiveRecords::Newest(Vec::new(), ", no home to keep any in"));
+    let log = trail(context, &kept.settings);
+    let mut files = FileFollower::of_files(log.iter().map(RotatingLog::path).collect());
+    let Some(log) = log else {
+        let _ = take(LiveRecords::Newest(Vec::new(), ", no home to keep any in"), &mut files);
         return Ok(());
     };
     // What comes while the newest are read is in both.
@@ -266,12 +269,12 @@ pub(crate) fn live(
     let newest = kept.newest(&TraceFilter::default(), number, &mut quiet)?.unwrap_or_default();
     let known: HashSet<String> = newest.iter().map(|record| record.id().to_owned()).collect();
     let note = if kept.settings.enabled { "" } else { ", tracing is off" };
-    if take(LiveRecords::Newest(newest, note)).is_break() {
+    if take(LiveRecords::Newest(newest, note), &mut files).is_break() {
         return Ok(());
     }
     hand_on(follower, |mut records| {
         records.retain(|record| !known.contains(record.id()));
-        Ok(take(LiveRecords::More(records)))
+        Ok(take(LiveRecords::More(records), &mut files))
     })
 }
 

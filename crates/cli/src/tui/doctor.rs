@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem};
-use super::panel::Binding;
+use super::panel::{Binding, Key};
 use super::text::{fitted, plain};
 use super::theme::Theme;
 use crate::arguments::{Command, DoctorArguments};
@@ -25,12 +25,12 @@ pub(crate) enum DoctorKey {
 
 const KEYS: &[Binding<DoctorKey>] = &[
     Binding {
-        keys: &[KeyCode::Enter, KeyCode::Char('e')],
+        keys: &[Key::Plain(KeyCode::Enter), Key::Plain(KeyCode::Char('e'))],
         shown: "Enter, E",
         help: "explain its code",
         command: DoctorKey::Explain,
     },
-    Binding { keys: &[KeyCode::Char('f')], shown: "F", help: "fix what is safe", command: DoctorKey::Fix },
+    Binding { keys: &[Key::Plain(KeyCode::Char('f'))], shown: "F", help: "fix what is safe", command: DoctorKey::Fix },
 ];
 
 /// Something that was found, or an area in which all is well.

@@ -123,7 +123,7 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
         format!("open this page of {}:", page.host)
     });
     output.explain(&format!("{}\n", page.url));
-    if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
+    if matches!(output.asker(), Asker::Lines(..)) && output.asker().is_there() {
         output.tell("if the browser cannot come back here, paste the address it was sent to; Ctrl-C gives up");
     }
 }
@@ -132,7 +132,7 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
 fn opened(text: &str, asker: &Asker) -> Option<OpenQuestion> {
     match asker {
         Asker::Dialog(screen) => Some(screen.open(text, AnswerKind::Text)),
-        Asker::Lines(_) => None,
+        Asker::Lines(..) => None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! What holds for all panels: sizes, signals, the terminal on every way out.
 
+use serde_json::json;
+
 use super::leave;
 use crate::lab::pty::{LARGE, Pty, Size, USUAL};
 use crate::lab::{Lab, OLLM, python};
@@ -50,6 +52,30 @@ fn a_stopped_program_leaves_the_terminal_and_comes_back() {
     panels.continues("\x1b[?1049h").sees("Exit");
     panels.types("\x11");
     assert_eq!(panels.ends().code, 0);
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_question_and_of_a_tool_loses_neither() {
+    let lab = Lab::new();
+    let wait = "while [ ! -e open ]; do sleep 0.01; done";
+    let call = json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": wait}}]});
+    lab.write("talk.jsonl", format!("{call}\n{}\n", json!({"content": "done"})));
+    let mut panels = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl"]);
+    panels.sees("approval ask");
+    panels.types("go\r").sees("May it run?");
+    let stops = |panels: &mut Pty| {
+        panels.signal(20);
+        panels.waits_for("\x1b[?1049l").waits_for_stop();
+        panels.continues("\x1b[?1049h");
+    };
+    stops(&mut panels);
+    panels.sees("May it run?");
+    panels.types("y\r").sees("tool shell · ");
+    stops(&mut panels);
+    panels.sees("tool shell · ");
+    lab.write("project/open", "");
+    panels.sees("done");
+    leave(panels);
 }
 
 #[test]
