@@ -169,7 +169,9 @@ impl FileWatcher {
         let Some(notifier) = &mut self.notifier else { return };
         notifier.wake(wake);
         let failed = folder.and_then(|folder| notifier.watch(folder).err());
-        failed.iter().for_each(|error| self.fall_back(error));
+        if let Some(error) = failed {
+            self.fall_back(&error);
+        }
     }
 
     /// How soon another look is worth it although nothing is touched; none where nothing is under way.

@@ -82,7 +82,9 @@ struct Look {
 
 impl Look {
     fn finish(mut self, files: &[PathBuf]) -> (FileStamps, StampedPaths) {
-        files.iter().for_each(|file| self.one(file));
+        for file in files {
+            self.one(file);
+        }
         (FileStamps(self.hasher.finish()), self.paths)
     }
 

@@ -89,6 +89,7 @@ fn run(
             let asker = output.asker().clone();
             command::hook::run::run(&request, |told| context(surroundings, told, overrides, &asker), output)
         }
+        ["tui", "restore"] => Ok(tui::restorer::run(rest.get(2..).unwrap_or_default())),
         // The first frame waits for nothing that it does not need.
         ["tui", ..] if !arguments::wants_help(rest) => {
             let arguments = arguments::parse_alone("ollm tui", rest.get(1..).unwrap_or_default(), output)?;

@@ -81,6 +81,7 @@ impl EventLoop {
     fn run(&mut self) -> io::Result<End> {
         // The first frame waits for nothing that begins with it.
         self.terminal.draw(|frame| self.ui.draw(frame))?;
+        self.terminal.outlive_kill(self.context.program.as_deref());
         let mut drawn = Instant::now();
         let mut has_keys = true;
         loop {

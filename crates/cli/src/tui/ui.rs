@@ -290,8 +290,9 @@ impl Ui {
     fn common_key(&mut self, common: GlobalKey, code: KeyCode) {
         match common {
             GlobalKey::Panel => {
-                let name = keys::place_of(code).and_then(|place| PanelName::ALL.get(place));
-                name.into_iter().for_each(|name| self.turn_to(*name));
+                if let Some(name) = keys::place_of(code).and_then(|place| PanelName::ALL.get(place)) {
+                    self.turn_to(*name);
+                }
             }
             GlobalKey::Servers => self.turn_to(PanelName::Mcp),
             GlobalKey::Turn if code == KeyCode::BackTab => self.turn(PanelName::ALL.len() - 1),

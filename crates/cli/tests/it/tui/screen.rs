@@ -90,7 +90,8 @@ fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     panels.sees("approval yolo");
     panels.types("go\r").sees("tool shell");
     panels.signal(9);
-    assert_ne!(panels.ends().code, 0);
+    let ran = panels.ends();
+    assert!(ran.code != 0 && ran.has_restored(), "{ran:?}");
     lab.assert_nobody_is_left();
     let mut panels = lab.pty(LARGE, &arguments);
     panels.sees("approval yolo");
@@ -98,6 +99,20 @@ fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     leave(panels);
     let ran = lab.run(&["mcp", "status", "--json"]);
     assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_program_leaves_a_terminal_on_which_one_can_type() {
+    let lab = Lab::new();
+    let script = "\"$0\" tui --panel hooks; until stty -a | grep -q ' icanon'; do :; done; stty -a; echo over";
+    let mut shell = Pty::start(lab.program(python().to_str().unwrap()), USUAL, &["sh", "-c", script, OLLM]);
+    shell.sees("Exit");
+    let children = format!("/proc/{0}/task/{0}/children", shell.process());
+    let panels = std::fs::read_to_string(children).unwrap();
+    assert!(lab.program("kill").args(["-9", panels.trim()]).status().unwrap().success());
+    shell.waits_for("\x1b[?1049l").waits_for("isig icanon").waits_for(" echo ").waits_for("over");
+    assert!(shell.ends().has_restored());
 }
 
 #[test]
