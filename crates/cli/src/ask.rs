@@ -19,6 +19,8 @@ use crate::tui::screen::{AnswerKind, Screen};
 /// Longer lines than a terminal lets anybody type.
 const LONGEST_LINE: usize = 64 << 10;
 
+/// How often somebody who waits for an answer looks whether it is still needed.
+const LOOKING: Duration = Duration::from_millis(250);
 /// How long a question takes no answer after it appeared, and the variable that says otherwise, in milliseconds.
 const GRACE: Duration = Duration::from_millis(300);
 pub(crate) const GRACE_VARIABLE: &str = "OLLM_QUESTION_GRACE";
@@ -198,7 +200,7 @@ fn answer(line: &str, grace: Duration, over: &dyn Fn() -> bool) -> Option<String
 pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     say(line);
-    while !is_answered(50_000_000) {
+    while !is_answered(LOOKING) {
         if over() {
             say("\n");
             return None;
@@ -214,15 +216,15 @@ pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
 
 /// A line that was typed already; it does not wait for one.
 pub(crate) fn typed() -> Option<String> {
-    let line = if is_answered(0) { read_line() } else { None };
+    let line = if is_answered(Duration::ZERO) { read_line() } else { None };
     line.filter(|line| !line.is_empty())
 }
 
 /// Whether a line was typed, or none will be; looks for a moment.
-fn is_answered(nanoseconds: i64) -> bool {
+fn is_answered(moment: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let moment = Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&moment)) {
+    let moment = Timespec::try_from(moment).ok();
+    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], moment.as_ref()) {
         Ok(ready) => ready > 0,
         // A signal came in between; whatever else it is, reading will tell.
         Err(error) => error != rustix::io::Errno::INTR,

@@ -15,7 +15,7 @@ use super::panel::PanelName;
 use crate::error::Failure;
 
 /// How often somebody who waits for an answer looks whether it is still needed.
-const LOOKING: Duration = Duration::from_millis(50);
+const LOOKING: Duration = Duration::from_millis(250);
 
 /// What comes to the panels from other threads.
 pub(crate) enum Message {

@@ -162,9 +162,10 @@ impl Ui {
         self.has_changed = true;
     }
 
-    /// Whether something moves, so that it is drawn now and then.
+    /// Whether something moves, so that it is drawn now and then; while a person is asked, everything waits.
     pub(crate) fn is_moving(&self) -> bool {
-        !self.running.is_empty() || self.panels.chat.is_moving() || self.leaving.is_some()
+        let works = !self.running.is_empty() || self.panels.chat.is_moving();
+        self.leaving.is_some() || works && self.questions.is_empty()
     }
 
     /// A moment is over while something moves.
