@@ -202,6 +202,16 @@ mod tests {
     }
 
     #[test]
+    fn where_the_system_cannot_tell_the_stamps_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let mut follower = FileFollower::of_files(vec![file.clone()]);
+        follower.watches = None;
+        fs::write(&file, "one").unwrap();
+        assert!(follower.has_changed(&WakeSignal::new().unwrap()));
+    }
+
+    #[test]
     fn other_files_of_a_folder_wake_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let wake = WakeSignal::new().unwrap();
