@@ -25,14 +25,12 @@ pub(super) struct Restorer {
 }
 
 impl Restorer {
-    /// Starts it; `modes` are those of the terminal as it was. Without it, only `kill -9` leaves the terminal to `reset`.
+    /// Starts it while the panels have the terminal; `modes` are those of the terminal as it was. Without it, only `kill -9` leaves the terminal to `reset`.
     pub(super) fn start(program: &Path, modes: &Termios) -> Option<Restorer> {
         let bits = mode_bits(modes);
         let mut command = open::ourselves(program, &["tui", "restore"]);
         command.args(bits.map(|bits| bits.to_string())).stdin(Stdio::piped()).stderr(Stdio::null());
-        let mut restorer = Restorer { child: command.spawn().ok()? };
-        restorer.tell(TAKEN);
-        Some(restorer)
+        Some(Restorer { child: command.spawn().ok()? })
     }
 
     pub(super) fn taken(&mut self) {
@@ -63,7 +61,8 @@ pub(crate) fn run(words: &[OsString]) -> u8 {
     // Neither a signal for our group nor the end of the terminal is meant for it.
     let _ = rustix::process::setsid();
     let last = io::stdin().lock().bytes().map_while(Result::ok).take_while(|word| *word != OVER).last();
-    if last == Some(TAKEN) {
+    // They have the terminal when it is started.
+    if last.is_none_or(|last| last == TAKEN) {
         let bits = words.iter().filter_map(|word| word.to_str()?.parse().ok()).collect::<Vec<u64>>();
         // A terminal that is gone needs nothing.
         let _ = restore(&bits);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::leave;
 use crate::lab::pty::{LARGE, Pty, Size, USUAL};
-use crate::lab::{Lab, OLLM, python};
+use crate::lab::{Lab, OLLM, eventually, python};
 
 #[test]
 fn without_a_terminal_the_panels_say_what_else_there_is() {
@@ -108,9 +108,13 @@ fn a_killed_program_leaves_a_terminal_on_which_one_can_type() {
     let script = "\"$0\" tui --panel hooks; until stty -a | grep -q ' icanon'; do :; done; stty -a; echo over";
     let mut shell = Pty::start(lab.program(python().to_str().unwrap()), USUAL, &["sh", "-c", script, OLLM]);
     shell.sees("Exit");
-    let children = format!("/proc/{0}/task/{0}/children", shell.process());
-    let panels = std::fs::read_to_string(children).unwrap();
-    assert!(lab.program("kill").args(["-9", panels.trim()]).status().unwrap().success());
+    let child = |process: &str| {
+        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+        children.split_whitespace().next().map(str::to_owned)
+    };
+    let panels = child(&shell.process().to_string()).unwrap();
+    eventually("the second process is started, after the first frame", || child(&panels).is_some());
+    assert!(lab.program("kill").args(["-9", &panels]).status().unwrap().success());
     shell.waits_for("\x1b[?1049l").waits_for("isig icanon").waits_for(" echo ").waits_for("over");
     assert!(shell.ends().has_restored());
 }
