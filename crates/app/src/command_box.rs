@@ -4,6 +4,7 @@
 //! and what this kernel cannot hold is compared after each command (`compare`).
 
 mod compare;
+mod path_tree;
 mod places;
 
 use std::fmt::Write as _;
@@ -20,7 +21,8 @@ use serde_json::{Value, json};
 
 use crate::app_context::AppContext;
 use crate::guards::shelter;
-use compare::{Baseline, Known, WatchedPath};
+use compare::{Baseline, Known};
+use path_tree::{BoxStamp, FoundPaths, PathTree, WatchedPath};
 
 /// How much a box keeps from commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,11 +113,13 @@ impl BoxStatus {
 pub struct CommandBox {
     policy: BoxPolicy,
     rules: BoxRules,
-    watched: Vec<WatchedPath>,
+    /// What is protected.
+    tree: PathTree,
     projects: Vec<PathBuf>,
     /// Our own folder.
     own: PathBuf,
-    current: Mutex<Option<Made>>,
+    /// The last box, and the files that it was made for.
+    current: Mutex<Option<(BoxStamp, Made)>>,
     /// What protected files held when they were compared last.
     known: Mutex<Known>,
 }
@@ -167,9 +171,9 @@ impl CommandBox {
             .map(|one| WatchedPath { whole: one.path != *own, path: one.path, lock: one.lock })
             .collect();
         watched.extend(places::declared(own).map(|path| WatchedPath { path, lock: Lock::Locked, whole: true }));
-        watched.sort_by(|one, other| one.path.cmp(&other.path));
+        let tree = PathTree::new(watched, rules.read_only.iter().chain(&rules.hidden).cloned());
         let own = own.clone();
-        CommandBox { policy, rules, watched, projects, own, current: Mutex::default(), known: Mutex::default() }
+        CommandBox { policy, rules, tree, projects, own, current: Mutex::default(), known: Mutex::default() }
     }
 
     /// The same for commands that share a person's terminal.
@@ -181,7 +185,10 @@ impl CommandBox {
 
     /// What became of it on this machine.
     pub fn status(&self) -> BoxStatus {
-        self.made().status
+        match self.policy {
+            BoxPolicy::Off => BoxStatus::Off,
+            BoxPolicy::On | BoxPolicy::Strict => self.made(&self.look()).status,
+        }
     }
 
     /// Runs a job in the box; `run` starts it. Whatever it leaves running ends with it.
@@ -191,19 +198,21 @@ impl CommandBox {
         }
         // A folder of ours that the command made could not be told from our own. Where it cannot be made, it is compared.
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.own);
-        let made = self.made();
+        // Before the box is made: what changes in between makes it outdated, and not unsafe.
+        let found = self.look();
+        let made = self.made(&found);
         let means = made.process_box.as_ref().map(|made| made.means());
         let held = |path: &Path| match means {
             Some(BoxMeans::Namespaces) => true,
             Some(BoxMeans::Landlock) => !self.projects.iter().any(|project| path.starts_with(project)),
             None => false,
         };
-        let baseline = Baseline::take(&self.watched, &held, &mut self.known());
+        let baseline = Baseline::take(&self.tree, &found, &held, &mut self.known());
         job.process_box = made.process_box;
         let outcome = run(job);
         // What still runs could change files after they were compared.
         children.kill_adopted();
-        let mut notes = baseline.restore(&mut self.known());
+        let mut notes = baseline.restore(&self.tree, &mut self.known());
         notes.extend(explanation(&outcome));
         BoxedOutcome { outcome, notes }
     }
@@ -212,18 +221,22 @@ impl CommandBox {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The box of the kernel for what exists now.
-    fn made(&self) -> Made {
-        if self.policy == BoxPolicy::Off {
-            return Made { process_box: None, status: BoxStatus::Off };
-        }
+    /// What is there now of what is protected.
+    fn look(&self) -> FoundPaths {
+        self.tree.look(&mut self.known().folders)
+    }
+
+    /// The box of the kernel for what was found.
+    fn made(&self, found: &FoundPaths) -> Made {
+        let stamp = self.tree.stamp(found);
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_current = |made: &&Made| made.process_box.as_ref().is_none_or(|made| made.is_current());
-        if let Some(made) = current.as_ref().filter(is_current) {
+        if let Some((_, made)) = current.as_ref().filter(|(before, _)| *before == stamp) {
             return made.clone();
         }
-        let made = make(&self.rules);
-        *current = Some(made.clone());
+        let mut rules = self.rules.clone();
+        rules.read_only.retain(|path| self.tree.has(&stamp, path));
+        let made = make(&rules);
+        *current = Some((stamp, made.clone()));
         made
     }
 }
@@ -276,4 +289,40 @@ fn explanation(outcome: &Outcome) -> Option<String> {
          keys. Ask the person to make the change."
             .to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_protected_file_that_appears_between_two_commands_is_held_in_the_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let (project, file) = (home.join("project"), home.join(".claude/settings.json"));
+        fs::create_dir(&project).unwrap();
+        let context = AppContext::new(Vec::new(), project.clone(), Some(home.clone()));
+        let command_box = CommandBox::by_policy(BoxPolicy::On, &context, &Config::default());
+        if command_box.status() != BoxStatus::On {
+            return eprintln!("skipped: this kernel allows no box");
+        }
+        let children = Children::new();
+        let run = || {
+            let script = format!("(echo evil > {}) 2>&1", file.display());
+            let args = vec!["-c".into(), script.into()];
+            let job = Job { args, cwd: Some(project.clone()), ..Job::new("/bin/sh") };
+            command_box.run(&children, job, |job| children.run(job))
+        };
+        assert_eq!(run().notes, Vec::<String>::new(), "there is no folder to write to");
+        fs::create_dir(home.join(".claude")).unwrap();
+        fs::write(&file, "mine").unwrap();
+        let ran = run();
+        assert!(String::from_utf8_lossy(&ran.outcome.stdout).contains("Read-only"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(run().notes.len(), 1, "what was made anew is moved aside");
+        assert!(!file.exists());
+    }
 }

@@ -96,7 +96,7 @@ impl ControlRequest {
 }
 
 /// Where conversations listen.
-fn folder(context: &AppContext) -> PathBuf {
+pub(crate) fn folder(context: &AppContext) -> PathBuf {
     context.state().join("chats")
 }
 

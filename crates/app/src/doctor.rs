@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use ollm_catalog::{Moment, Problem, Severity, is_snapshot_current};
+use ollm_protocol::units::counted;
 use ollm_protocol::{Code, EventKind, Hook, Remedy, Source};
 
 use crate::app::App;
@@ -234,7 +235,7 @@ fn process(context: &AppContext, found: &mut Examination) {
 }
 
 fn files(app: &App, found: &mut Examination) {
-    found.saw(Area::Files, format!("{} extensions", app.extensions.iter().count()));
+    found.saw(Area::Files, counted(app.extensions.iter().count(), "extension"));
     for problem in &app.problems {
         found.problem(Area::Files, problem);
     }

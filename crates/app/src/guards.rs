@@ -58,12 +58,15 @@ fn refuses(hook: &Hook, event: &Event) -> bool {
     catch_unwind(AssertUnwindSafe(|| guard.call(event))).is_ok_and(|verdict| verdict.flow.refuses())
 }
 
+/// The id of what stands for the hooks of a project that were not read.
+pub(crate) const UNREAD_PROJECT: &str = "workspace";
+
 /// Stands for the hooks of a project that were not read.
 pub(crate) fn unread_project(guard: &str, context: &AppContext) -> Option<Skip> {
     let spec = HookSpec {
         name: "hooks of the project".to_owned(),
         source: Source::Workspace,
-        ..HookSpec::new("workspace", "before_tool", ActionSpec::Builtin(Builtin::new(|_| Verdict::default())))
+        ..HookSpec::new(UNREAD_PROJECT, "before_tool", ActionSpec::Builtin(Builtin::new(|_| Verdict::default())))
     };
     let project = context.places.project.as_deref().map(|project| project.display().to_string()).unwrap_or_default();
     let detail = format!("guard `{guard}` refused, so the hooks of {project} were not loaded");

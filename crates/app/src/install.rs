@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Extension, check_extension_name, validate_extension};
+use ollm_catalog::{Extension, InstallChange, check_extension_name, validate_extension};
 use ollm_protocol::{Code, Remedy};
 use ollm_store::{Digest, Switch, set_switches};
 use rustix::io::Errno;
@@ -151,7 +151,12 @@ pub fn installed(context: &AppContext) -> Vec<Installed> {
 /// The extension of this name, if we installed it.
 pub fn installed_as(name: &str, context: &AppContext) -> Option<Installed> {
     check_extension_name(name).ok()?;
-    read_installed(name, &extensions_folder(context).join(name))
+    let folder = extensions_folder(context);
+    let place = folder.join(name);
+    if InstallChange::waiting(&folder).contains(&place) {
+        return None;
+    }
+    read_installed(name, &place)
 }
 
 /// Exchanges an extension with its version before; the other way round the next time.
@@ -163,6 +168,13 @@ pub fn roll_back(name: &str, context: &AppContext) -> Result<Installed, AppError
     })?;
     root.roll_back(name).map_err(|error| AppError::unwritten(&now.folder, &error))?;
     Ok(Installed { folder: now.folder, ..before })
+}
+
+/// Ends what a process began that was killed while it changed what is installed; another one that is at it is told of.
+pub fn recover(context: &AppContext) -> Result<(), AppError> {
+    let is_left = |hidden: &str| extensions_folder(context).join(hidden).symlink_metadata().is_ok();
+    let any_left = [InstallChange::STAGED, root::PREVIOUS].into_iter().any(is_left);
+    if any_left { InstallRoot::open(context).map(drop) } else { Ok(()) }
 }
 
 /// The version before of an extension, if it is kept.
@@ -195,16 +207,7 @@ impl Holding {
         is_ours.then(|| InstallRoot::open(context).map(Holding)).transpose()
     }
 
-    /// Forgets what is kept of an extension beside its folder: its version before, and its pin.
-    pub fn forget(&self, name: &str, context: &AppContext) -> Result<(), AppError> {
-        if check_extension_name(name).is_ok() && self.0.previous(name).symlink_metadata().is_ok() {
-            let unwritten = |error| AppError::unwritten(&self.0.previous(name), &error);
-            self.0.forget_previous(name).map_err(unwritten)?;
-        }
-        set_pin(name, None, context).map(drop)
-    }
-
-    /// Removes an extension in one step, as who loads extensions sees it.
+    /// Removes an extension in one step, as who loads extensions sees it, with its version before.
     pub fn remove(&self, name: &str) -> std::io::Result<()> {
         self.0.remove(name)
     }

@@ -25,6 +25,7 @@ pub mod dispatch;
 pub mod doctor;
 mod error;
 pub mod extension_review;
+mod file_follower;
 mod forecast;
 mod git;
 pub mod git_hook;
@@ -34,6 +35,7 @@ mod live_app;
 mod migrate;
 pub mod model;
 mod nested;
+mod notifier;
 pub mod outcome;
 mod port;
 pub mod questions;
@@ -49,6 +51,7 @@ pub mod telemetry;
 pub mod trace;
 mod undeclared;
 pub mod validation;
+mod wake_signal;
 pub mod watch;
 
 pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
@@ -59,14 +62,16 @@ pub use belongings::{belongings, remove_belongings, remove_empty_file};
 pub use builder::AppBuilder;
 pub use calls::Turn;
 pub use error::AppError;
+pub use file_follower::FileFollower;
 pub use forecast::{Forecast, Step};
 pub use live_app::LiveApp;
 pub use migrate::{MigrateError, migrate, migrate_on_load, migration_json};
 pub use nested::{refuse_too_deep, sent_by_hook};
 pub use port::{Notices, Person, Shared};
-pub use reload::{FilesSeen, ReloadWatcher};
+pub use reload::ReloadWatcher;
 pub use senders::unsent_events;
 pub use undeclared::{tell_undeclared, undeclared_line, undeclared_today};
+pub use wake_signal::{Wait, WakeSignal};
 
 #[cfg(test)]
 mod tests {

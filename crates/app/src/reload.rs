@@ -1,51 +1,26 @@
 //! A conversation notices that files have changed, and reads them anew between its turns.
 //!
 //! It looks at the files themselves before each turn: what was written before a person sends a line counts for that line,
-//! on every file system, and nothing is half taken in. While nobody says anything a thread looks now and then, so that the
-//! servers of what was switched off do not run on.
+//! on every file system, and nothing is half taken in. While nobody says anything a thread follows them, so that the servers
+//! of what was switched off do not run on.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use ollm_catalog::{FileStamps, Severity};
+use ollm_catalog::{FileStamps, Severity, StampedPaths};
 
 use crate::app::App;
 use crate::app_context::AppContext;
+use crate::file_follower::{FileFollower, Followed, stamped};
 use crate::live_app::LiveApp;
-use crate::servers::{McpTools, reviewed_tools};
+use crate::servers::McpTools;
 use crate::session;
+use crate::wake_signal::WakeSignal;
 
 mod news;
 
 use news::Lapsed;
-
-/// How often the files are looked at while nobody says anything.
-const GLANCE: Duration = Duration::from_secs(1);
-
-/// The files that an application was loaded from, as they were then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilesSeen(FileStamps);
-
-impl FilesSeen {
-    /// The files as they are now.
-    pub fn by(app: &App, context: &AppContext) -> FilesSeen {
-        FilesSeen(stamps(context, &app.directories, &app.files_in_place()))
-    }
-
-    /// Whether they are others now, or hold something else.
-    pub fn have_changed(self, app: &App, context: &AppContext) -> bool {
-        FilesSeen::by(app, context) != self
-    }
-}
-
-fn stamps(context: &AppContext, directories: &[PathBuf], in_place: &[PathBuf]) -> FileStamps {
-    let mut files = vec![context.switches(), context.approvals(), context.places.secrets(), reviewed_tools(context)];
-    files.extend_from_slice(in_place);
-    FileStamps::take(&context.places, directories, &files)
-}
 
 /// Notices changes for one conversation.
 pub struct ReloadWatcher {
@@ -55,8 +30,8 @@ pub struct ReloadWatcher {
     /// A nearer project that the person knows of, although it does not count.
     passed: Option<PathBuf>,
     shared: Arc<Shared>,
-    /// Dropped to end the thread.
-    end: Option<Sender<()>>,
+    /// Wakes and ends the thread. Without them servers are ended with the next line only.
+    wake: Option<WakeSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -80,12 +55,13 @@ impl ReloadWatcher {
     pub fn new(app: &App, context: &AppContext) -> ReloadWatcher {
         let (context, mcp_tools) = (Mutex::new(context.clone()), app.mcp_tools.clone());
         let shared = Arc::new(Shared { context, mcp_tools, state: Mutex::default() });
-        let (end, ended) = channel();
-        let idle = Arc::clone(&shared);
-        // Without the thread, servers are ended with the next line only.
-        let thread = thread::Builder::new().name("reload-watcher".to_owned()).spawn(move || idle.watch(&ended)).ok();
-        let (seen, lapsed) = (shared.look(&app.directories, &app.files_in_place()), news::lapsed(app));
-        ReloadWatcher { seen, lapsed, passed: None, shared, end: Some(end), thread }
+        let wake = WakeSignal::new().ok();
+        let thread = wake.clone().and_then(|wake| {
+            let idle = Arc::clone(&shared);
+            thread::Builder::new().name("reload-watcher".to_owned()).spawn(move || idle.watch(&wake)).ok()
+        });
+        let (seen, lapsed) = (shared.look(&app.directories, &app.files_in_place()).0, news::lapsed(app));
+        ReloadWatcher { seen, lapsed, passed: None, shared, wake, thread }
     }
 
     /// Takes in what has changed, and holds it still until [`ReloadWatcher::rest`]; what became different, in one line.
@@ -109,9 +85,10 @@ impl ReloadWatcher {
         self.shared.context()
     }
 
-    /// The turn is over.
+    /// The turn is over, or there was none yet.
     pub fn rest(&self) {
         self.shared.state().busy = false;
+        self.wake.iter().for_each(WakeSignal::wake);
     }
 
     fn take_in(&mut self, app: &LiveApp, changed: bool) -> Option<String> {
@@ -131,7 +108,7 @@ impl ReloadWatcher {
 
     fn look(&self, app: &LiveApp) -> FileStamps {
         let app = app.read();
-        self.shared.look(&app.directories, &app.files_in_place())
+        self.shared.look(&app.directories, &app.files_in_place()).0
     }
 
     /// A nearer project than the one that counts is told once.
@@ -161,7 +138,7 @@ fn may_move(context: &AppContext) -> bool {
 
 impl Drop for ReloadWatcher {
     fn drop(&mut self) {
-        self.end = None;
+        self.wake.iter().for_each(WakeSignal::end);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -184,8 +161,8 @@ impl Shared {
         found.and_then(|project| context.in_project(&project)).unwrap_or(context)
     }
 
-    fn look(&self, directories: &[PathBuf], in_place: &[PathBuf]) -> FileStamps {
-        stamps(&self.world_now(), directories, in_place)
+    fn look(&self, directories: &[PathBuf], in_place: &[PathBuf]) -> (FileStamps, StampedPaths) {
+        stamped(&self.world_now(), directories, in_place)
     }
 
     /// Reads everything anew, as a whole or not at all; what became different.
@@ -219,21 +196,25 @@ impl Shared {
     }
 
     /// The life of the thread.
-    fn watch(&self, ended: &Receiver<()>) {
+    fn watch(&self, wake: &WakeSignal) {
         let Some(mcp_tools) = &self.mcp_tools else { return };
-        let look = || self.look(&mcp_tools.directories(), &[]);
-        let mut seen = look();
-        let mut last = seen;
-        while ended.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
-            let now = look();
-            // What differs from one look to the next is still being written.
-            if std::mem::replace(&mut last, now) != now || now == seen {
-                continue;
+        let mut follower = FileFollower::new(Box::new(|| {
+            let (stamps, mut paths) = self.look(&mcp_tools.directories(), &[]);
+            // Here a project may appear.
+            paths.roots.insert(self.context().cwd.join(".ollm"));
+            (stamps, paths)
+        }));
+        let mut has_changed = false;
+        loop {
+            match follower.wait(wake) {
+                Followed::Changed => has_changed = true,
+                Followed::Woken => {}
+                Followed::Ended => return,
             }
             let mut state = self.state();
-            if !state.busy {
+            if has_changed && !state.busy {
                 state.untold.extend(mcp_tools.reload());
-                seen = now;
+                has_changed = false;
             }
         }
     }

@@ -96,6 +96,16 @@ pub struct ServerEntry {
 }
 
 impl<'w> Servers<'w> {
+    /// Where extensions are looked for.
+    pub(crate) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
+    /// The files in which more is kept of servers than their declarations.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        vec![failures::file(self.context), tokens(self.context), cache_file(self.context)]
+    }
+
     /// Reads everything; a security setting that cannot be read stops us here.
     pub fn load(context: &'w AppContext) -> Result<Servers<'w>, AppError> {
         let env = |name: &str| context.variable(name);
@@ -440,7 +450,11 @@ fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
 
 /// What servers said last.
 pub fn cache(context: &AppContext) -> Cache {
-    Cache::new(context.state().join("mcp-tools.json"))
+    Cache::new(cache_file(context))
+}
+
+fn cache_file(context: &AppContext) -> PathBuf {
+    context.state().join("mcp-tools.json")
 }
 
 /// What was granted by logging in.

@@ -18,6 +18,8 @@ use rustix::fs::FileType;
 use rustix::stdio::{stderr, stdout};
 
 use crate::error::AppError;
+use crate::notifier::{Notifier, NotifyError, Touched};
+use crate::wake_signal::WakeSignal;
 
 mod baseline;
 mod cause;
@@ -25,7 +27,6 @@ mod compare;
 mod git;
 mod late;
 mod notes;
-mod notifier;
 mod project;
 mod queue;
 mod rules;
@@ -37,7 +38,6 @@ use baseline::Baseline;
 use cause::{Chain, HookRuns, is_endless};
 use compare::time_of;
 use git::GitActivity;
-use notifier::{Notifier, NotifyError, Touched};
 use queue::ChangeQueue;
 use rules::IgnoreRules;
 use scan::{MOST_FILES, Scan, scan};
@@ -51,6 +51,8 @@ pub use share::{WatchRole, is_watched};
 
 /// Who was told this much is told no more.
 const MOST_NOTICES: usize = 1000;
+/// How soon somebody looks again at what is under way.
+const SOON: Duration = Duration::from_millis(25);
 /// A folder that is gone for longer does not come back.
 const ABSENCE: Duration = Duration::from_secs(2);
 
@@ -159,6 +161,26 @@ impl FileWatcher {
             Some(notifier) => notifier.wait(patience),
             None => std::thread::sleep(patience),
         }
+    }
+
+    /// Wakes this one whenever something is touched, also in a folder that is none of the project's.
+    pub(crate) fn wake(&mut self, wake: &WakeSignal, folder: Option<&Path>) {
+        let Some(notifier) = &mut self.notifier else { return };
+        notifier.wake(wake);
+        let failed = folder.and_then(|folder| notifier.watch(folder).err());
+        if let Some(error) = failed {
+            self.fall_back(&error);
+        }
+    }
+
+    /// How soon another look is worth it although nothing is touched; none where nothing is under way.
+    pub(crate) fn next_look(&self, now: Instant) -> Option<Duration> {
+        let Some(notifier) = &self.notifier else {
+            return Some(self.next_look.saturating_duration_since(now).max(SOON));
+        };
+        let is_busy =
+            notifier.is_unsettled() || !self.touched.is_empty() || self.has_changes() || self.absent_since.is_some();
+        is_busy.then_some(SOON)
     }
 
     /// Looks whether something was touched and has settled; says whether there is something to take. It fails when the

@@ -1,5 +1,6 @@
 //! By which a process that lives on notices that files have changed, without reading any.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,12 @@ impl FileStamps {
     /// assert_ne!(FileStamps::take(&places, &[], &[]), before);
     /// ```
     pub fn take(places: &Places, extensions: &[PathBuf], files: &[PathBuf]) -> FileStamps {
-        let mut look = Look { hasher: DefaultHasher::new(), left: 0 };
+        FileStamps::take_with_paths(places, extensions, files).0
+    }
+
+    /// The same, with the paths at which a change shows.
+    pub fn take_with_paths(places: &Places, extensions: &[PathBuf], files: &[PathBuf]) -> (FileStamps, StampedPaths) {
+        let mut look = Look::default();
         let projects = places.projects().map(|project| project.join(".ollm"));
         for folder in std::iter::once(places.home.clone()).chain(projects) {
             look.one(&folder.join("config.yaml"));
@@ -45,29 +51,52 @@ impl FileStamps {
         let of_project = places.projects().flat_map(|root| PROJECT_SETTINGS.iter().map(|name| root.join(name)));
         of_user.chain(of_project).for_each(|file| look.one(&file));
         for directory in extensions {
+            look.paths.roots.insert(directory.clone());
             look.folder(directory, Look::whole);
         }
-        for file in files {
-            look.one(file);
-        }
-        FileStamps(look.hasher.finish())
+        look.finish(files)
+    }
+
+    /// Looks at these files alone.
+    pub fn of_files(files: &[PathBuf]) -> (FileStamps, StampedPaths) {
+        Look::default().finish(files)
     }
 }
 
+/// Where a change of what was looked at shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StampedPaths {
+    /// The files, which may be missing, and the folders that count with everything in them.
+    pub roots: BTreeSet<PathBuf>,
+    /// These folders and those below them, as far as they are there.
+    pub folders: BTreeSet<PathBuf>,
+}
+
+#[derive(Default)]
 struct Look {
     hasher: DefaultHasher,
     /// How many entries may still be looked at.
     left: usize,
+    paths: StampedPaths,
 }
 
 impl Look {
+    fn finish(mut self, files: &[PathBuf]) -> (FileStamps, StampedPaths) {
+        for file in files {
+            self.one(file);
+        }
+        (FileStamps(self.hasher.finish()), self.paths)
+    }
+
     /// One file, by what its name leads to.
     fn one(&mut self, path: &Path) {
+        self.paths.roots.insert(path.to_owned());
         self.mark(path, path.metadata().ok().as_ref());
     }
 
     /// A folder with everything in it.
     fn whole(&mut self, path: &Path) {
+        self.paths.roots.insert(path.to_owned());
         self.left = MOST_ENTRIES;
         self.below(path, DEEPEST);
     }
@@ -88,6 +117,7 @@ impl Look {
     /// What is in a folder, in an order that does not change by itself.
     fn folder(&mut self, path: &Path, mut each: impl FnMut(&mut Look, &Path)) {
         let Ok(entries) = fs::read_dir(path) else { return self.mark(path, None) };
+        self.paths.folders.insert(path.to_owned());
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort_unstable();
         for entry in &paths {

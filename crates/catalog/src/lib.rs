@@ -44,14 +44,14 @@ pub use config::{
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, CopyOf, Dependency, Extension, Extensions, Foreign, INSTALL_RECORD, Index, Manifest, ManifestKey,
-    Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill, State, Surroundings,
-    check_extension_name, extensions, foreign_manifest, is_package, is_package_manifest, manifest_key_names,
-    manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema, settle_extensions,
-    validate_extension,
+    Changes, CopyOf, Dependency, Extension, Extensions, Foreign, INSTALL_RECORD, Index, InstallChange, Manifest,
+    ManifestKey, NewFolder, Permissions, ReadExtensions, SettingKind, SettingSpec, SettingValue, Skill, State,
+    Surroundings, check_extension_name, extensions, foreign_manifest, is_package, is_package_manifest,
+    manifest_key_names, manifest_keys, manifest_schema, named_extensions, reload_extensions, settings_schema,
+    settle_extensions, validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
-pub use file_stamps::FileStamps;
+pub use file_stamps::{FileStamps, StampedPaths};
 pub use format::Form;
 pub use load::{
     Catalog, Moment, Snapshots, Undeclared, files_in_place, is_snapshot_current, load, load_for, load_named, undeclared,

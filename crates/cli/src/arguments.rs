@@ -112,7 +112,7 @@ pub(crate) enum Command {
     Trace(TraceArguments),
     /// Pass recorded events through the hooks again, and compare; nothing is touched
     Replay(ReplayArguments),
-    /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
+    /// Find, install, approve, set and write extensions: folders that bring hooks, servers, settings and skills
     Ext {
         #[command(subcommand)]
         command: ExtCommand,

@@ -1,7 +1,8 @@
-//! Asks the person. Every question of the program goes through an [`Asker`]: what was typed before it is shown answers
-//! nothing.
+//! Asks the person. Every question of the program goes through an [`Asker`]: what was typed before it is shown, or right
+//! after that, answers nothing.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use ollm_protocol::Code;
 use ollm_store::one_line;
@@ -17,6 +18,17 @@ use crate::tui::screen::{AnswerKind, Screen};
 
 /// Longer lines than a terminal lets anybody type.
 const LONGEST_LINE: usize = 64 << 10;
+
+/// How often somebody who waits for an answer looks whether it is still needed.
+const LOOKING: Duration = Duration::from_millis(250);
+/// How long a question takes no answer after it appeared, and the variable that says otherwise, in milliseconds.
+const GRACE: Duration = Duration::from_millis(300);
+pub(crate) const GRACE_VARIABLE: &str = "OLLM_QUESTION_GRACE";
+
+/// How long a question takes no answer where the variable has this value.
+pub(crate) fn question_grace(value: Option<&str>) -> Duration {
+    value.and_then(|millis| millis.parse().ok()).map_or(GRACE, Duration::from_millis)
+}
 
 /// What a person chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +47,16 @@ pub(crate) const YES: &[(&str, ())] = &[("[y]es", ())];
 /// Who is asked, and where.
 #[derive(Clone, Debug)]
 pub(crate) enum Asker {
-    /// The person at the terminal, line by line; no one where there is no terminal. What moves there stops for a question.
-    Lines(Spinner),
+    /// The person at the terminal, line by line; no one where there is no terminal. What moves there stops for a question, and
+    /// a question takes no answer for this long.
+    Lines(Spinner, Duration),
     /// The person before the panels, in a dialog.
     Dialog(Screen),
 }
 
 impl Default for Asker {
     fn default() -> Asker {
-        Asker::Lines(Spinner::default())
+        Asker::Lines(Spinner::default(), GRACE)
     }
 }
 
@@ -51,7 +64,7 @@ impl Asker {
     /// What moves on the terminal while something works.
     pub(crate) fn spinner(&self) -> Spinner {
         match self {
-            Asker::Lines(spinner) => spinner.clone(),
+            Asker::Lines(spinner, _) => spinner.clone(),
             Asker::Dialog(_) => Spinner::default(),
         }
     }
@@ -59,7 +72,7 @@ impl Asker {
     /// Whether anybody can be asked.
     pub(crate) fn is_there(&self) -> bool {
         match self {
-            Asker::Lines(_) => is_terminal(),
+            Asker::Lines(..) => is_terminal(),
             Asker::Dialog(_) => true,
         }
     }
@@ -67,7 +80,7 @@ impl Asker {
     /// Tells the person something.
     pub(crate) fn say(&self, text: &str) {
         match self {
-            Asker::Lines(spinner) => spinner.hidden(|| say(text)),
+            Asker::Lines(spinner, _) => spinner.hidden(|| say(text)),
             Asker::Dialog(screen) => screen.show(text),
         }
     }
@@ -83,7 +96,7 @@ impl Asker {
             _ => offered.iter().map(|(way, _)| format!("{way}, ")).chain(["[N]o: ".to_owned()]).collect(),
         };
         let answer = match self {
-            Asker::Lines(spinner) => ask_lines(spinner, &format!("{question} {ways}"), over),
+            Asker::Lines(spinner, grace) => ask_lines(spinner, *grace, &format!("{question} {ways}"), over),
             Asker::Dialog(screen) => {
                 let ways = offered.iter().map(|(way, _)| (*way).to_owned()).collect();
                 screen.ask(question, AnswerKind::Ways(ways), over)
@@ -108,7 +121,7 @@ impl Asker {
     /// stands before the last line is shown page by page, and who does not want to see it all is not asked.
     pub(crate) fn ask_unless(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
         match self {
-            Asker::Lines(spinner) => ask_lines(spinner, question, over),
+            Asker::Lines(spinner, grace) => ask_lines(spinner, *grace, question, over),
             Asker::Dialog(screen) => screen.ask(question, AnswerKind::Text, over),
         }
     }
@@ -116,7 +129,7 @@ impl Asker {
     /// Asks for a secret, which is not shown.
     pub(crate) fn ask_secret(&self, question: &str) -> Option<String> {
         match self {
-            Asker::Lines(spinner) => secret_line(spinner, question),
+            Asker::Lines(spinner, grace) => secret_line(spinner, *grace, question),
             Asker::Dialog(screen) => screen.ask(question, AnswerKind::Secret, &|| false),
         }
     }
@@ -124,11 +137,11 @@ impl Asker {
     /// Has a person pick one of several rows; nothing where they pick none, or there is no terminal.
     pub(crate) fn pick(&self, question: &str, rows: &[String]) -> Option<usize> {
         match self {
-            Asker::Lines(spinner) => {
+            Asker::Lines(spinner, grace) => {
                 let mut list: Vec<String> =
                     (1..).zip(rows).map(|(number, row)| format!("{number:>3}  {row}")).collect();
                 list.push(format!("{question} [1-{}, Enter for none]: ", rows.len()));
-                let answer = ask_lines(spinner, &list.join("\n"), &|| false)?;
+                let answer = ask_lines(spinner, *grace, &list.join("\n"), &|| false)?;
                 answer.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < rows.len())
             }
             Asker::Dialog(screen) => screen.ask(question, AnswerKind::Rows(rows.to_vec()), &|| false)?.parse().ok(),
@@ -152,14 +165,14 @@ pub(crate) fn is_meant(way: &str, answer: &str) -> bool {
     answer.eq_ignore_ascii_case(letter) || answer.eq_ignore_ascii_case(&format!("{letter}{ending}"))
 }
 
-fn ask_lines(spinner: &Spinner, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+fn ask_lines(spinner: &Spinner, grace: Duration, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
     spinner.stop();
     if !is_terminal() {
         return None;
     }
     let (text, line) = question.split_at(question.rfind('\n').map_or(0, |end| end + 1));
     match page(text, over) {
-        Seen::All => prompt(line, over),
+        Seen::All => answer(line, grace, over),
         Seen::Part => {
             say("-- What was not shown cannot be answered; that counts as no.\n");
             None
@@ -171,11 +184,23 @@ fn ask_lines(spinner: &Spinner, question: &str, over: &dyn Fn() -> bool) -> Opti
     }
 }
 
+/// Waits for an answer that is none to what was there before the question.
+fn answer(line: &str, grace: Duration, over: &dyn Fn() -> bool) -> Option<String> {
+    let asked = Instant::now();
+    loop {
+        let answer = prompt(line, over)?;
+        if asked.elapsed() >= grace {
+            return Some(answer);
+        }
+        say("-- That came too soon to be an answer to this.\n");
+    }
+}
+
 /// Shows one line and waits for another. Whatever was typed until now is forgotten: it was meant for something else.
 pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     say(line);
-    while !is_answered(50_000_000) {
+    while !is_answered(LOOKING) {
         if over() {
             say("\n");
             return None;
@@ -191,15 +216,15 @@ pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
 
 /// A line that was typed already; it does not wait for one.
 pub(crate) fn typed() -> Option<String> {
-    let line = if is_answered(0) { read_line() } else { None };
+    let line = if is_answered(Duration::ZERO) { read_line() } else { None };
     line.filter(|line| !line.is_empty())
 }
 
 /// Whether a line was typed, or none will be; looks for a moment.
-fn is_answered(nanoseconds: i64) -> bool {
+fn is_answered(moment: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let moment = Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&moment)) {
+    let moment = Timespec::try_from(moment).ok();
+    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], moment.as_ref()) {
         Ok(ready) => ready > 0,
         // A signal came in between; whatever else it is, reading will tell.
         Err(error) => error != rustix::io::Errno::INTR,
@@ -237,7 +262,7 @@ pub(crate) fn not_asked(what: &str) -> Failure {
 }
 
 /// However it ends, the terminal is as it was.
-fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
+fn secret_line(spinner: &Spinner, grace: Duration, question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(io::stdin()).ok()?;
     let mut quiet = before.clone();
@@ -245,7 +270,7 @@ fn secret_line(spinner: &Spinner, question: &str) -> Option<String> {
     let signals = HeldSignals::hold(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
     loop {
         tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
-        let answer = ask_lines(spinner, question, &|| signals.came().is_some());
+        let answer = ask_lines(spinner, grace, question, &|| signals.came().is_some());
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
         let Some(signal) = signals.take() else {
             say("\n");

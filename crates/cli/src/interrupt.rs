@@ -33,8 +33,9 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Listens for signals for a session, until the process ends. Where that cannot be had, they end us at once, as ever.
-    pub(crate) fn listen_for(cancel: &Cancel) -> Stop {
+    /// Listens for signals for a session, until the process ends, and calls `then` after each. Where that cannot be had, they
+    /// end us at once, as ever.
+    pub(crate) fn listen_for(cancel: &Cancel, then: impl Fn() + Send + 'static) -> Stop {
         let stop = Stop { signal: Arc::default(), cancel: cancel.clone() };
         let heard = stop.clone();
         on_signals(move |signal| {
@@ -44,6 +45,7 @@ impl Stop {
             } else {
                 heard.cancel.end();
             }
+            then();
             heard.cancel.is_final().then_some(GRACE)
         });
         stop
@@ -67,7 +69,7 @@ impl Stop {
     /// Like [`Stop::listen`]; in front of the panels signals are theirs, and a key interrupts.
     pub(crate) fn listen_beside(asker: &Asker) -> Stop {
         match asker {
-            Asker::Lines(_) => Stop::listen(),
+            Asker::Lines(..) => Stop::listen(),
             Asker::Dialog(screen) => Stop { signal: Arc::default(), cancel: screen.cancel().clone() },
         }
     }
@@ -114,7 +116,7 @@ pub(crate) enum Interruption {
 impl Interruption {
     pub(crate) fn hold(asker: &Asker) -> Interruption {
         match asker {
-            Asker::Lines(_) => Interruption::Signal(HeldSignals::hold(&ENDING)),
+            Asker::Lines(..) => Interruption::Signal(HeldSignals::hold(&ENDING)),
             Asker::Dialog(screen) => Interruption::Key(screen.cancel().clone()),
         }
     }

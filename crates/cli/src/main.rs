@@ -36,6 +36,7 @@ use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
 use ollm_protocol::Code;
 use output::Output;
+use spinner::Spinner;
 
 ollm_process::program!(main_code);
 
@@ -44,7 +45,8 @@ fn main_code() -> u8 {
     // Dropped last: it ends the descendants that are left of what the command ran.
     let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let mut output = Output::new();
+    let grace = ask::question_grace(std::env::var(ask::GRACE_VARIABLE).ok().as_deref());
+    let mut output = Output::with(Asker::Lines(Spinner::default(), grace));
     if arguments::wants_json(&arguments) {
         output.tell_failures_as_json();
     }
@@ -87,6 +89,7 @@ fn run(
             let asker = output.asker().clone();
             command::hook::run::run(&request, |told| context(surroundings, told, overrides, &asker), output)
         }
+        ["tui", "restore"] => Ok(tui::restorer::run(rest.get(2..).unwrap_or_default())),
         // The first frame waits for nothing that it does not need.
         ["tui", ..] if !arguments::wants_help(rest) => {
             let arguments = arguments::parse_alone("ollm tui", rest.get(1..).unwrap_or_default(), output)?;

@@ -1,4 +1,5 @@
-//! Programs a person works with: the editor, the browser. The only place beside `process` that starts anything.
+//! Programs a person works with: the editor, the browser, and ourselves once more. The only place beside `process` that starts
+//! anything.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -46,6 +47,13 @@ pub(crate) fn browser(url: &str, path: Option<&OsStr>) -> bool {
     // Nobody waits for a browser, but somebody has to bury what started it.
     std::thread::spawn(move || child.wait());
     true
+}
+
+/// Ourselves once more, with no surroundings but the terminal.
+pub(crate) fn ourselves(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().current_dir("/").args(arguments);
+    command
 }
 
 /// A program with our own surroundings, but for the entries of the search path that depend on where we are.

@@ -82,7 +82,7 @@ impl Output {
     /// The panels, where they are read instead of the streams.
     fn screen(&self) -> Option<&Screen> {
         match &self.asker {
-            Asker::Lines(_) => None,
+            Asker::Lines(..) => None,
             Asker::Dialog(screen) => Some(screen),
         }
     }

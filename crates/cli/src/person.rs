@@ -75,7 +75,7 @@ impl Approve for CallApprover {
             let path = args.and_then(|args| args.get("path")).and_then(Value::as_str).unwrap_or_default();
             let diff = escape_for_people(diff.trim_end());
             // The panels give each line its colour themselves.
-            let diff = if let Asker::Lines(_) = self.asker {
+            let diff = if let Asker::Lines(..) = self.asker {
                 painted(coloured(&diff)).trim_end().to_owned()
             } else {
                 diff.into_owned()

@@ -29,11 +29,6 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     drawn(None, rows, width())
 }
 
-/// So many of something.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 /// Rows of a word and a text, aligned.
 pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     rows.iter().fold(String::new(), |mut text, (name, value)| {

@@ -33,6 +33,7 @@ mod list_panel;
 mod markdown;
 mod mcp;
 pub(crate) mod panel;
+pub(crate) mod restorer;
 pub(crate) mod screen;
 mod terminal;
 pub(crate) mod text;

@@ -41,7 +41,7 @@ impl RunningBox {
         if let Some(error) = report.error.take() {
             report.error = Some(self.with_refusals(error, said));
         } else {
-            report.warnings.extend(self.refusals(b""));
+            report.warnings.extend(self.refusals(said));
         }
         if let Some((program_box, made)) = &self.0
             && program_box.watch == BoxWatch::Everything

@@ -84,6 +84,7 @@ fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s 
     let detail = match paths.as_slice() {
         [] => format!("`filePatterns` wants a file that matches `{patterns}`, and the event names none"),
         [path] => format!("`{path}` does not match `{patterns}`"),
+        [path, other] => format!("neither `{path}` nor `{other}` matches `{patterns}`"),
         [path, others @ ..] => {
             format!("neither `{path}` nor the other {} files match `{patterns}`", others.len())
         }

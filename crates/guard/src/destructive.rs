@@ -155,6 +155,9 @@ fn keeps_content(name: &str) -> bool {
 
 /// The same as [`written`], and secrets, whose content is lost.
 fn replaced(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+    if precious.is_ordinary(target, place) {
+        return None;
+    }
     let lost =
         || precious.holds_secret(target, place).then_some((Flow::Ask, "overwrites a secret that exists only once"));
     written(target, place, precious).or_else(lost)

@@ -14,9 +14,16 @@ pub(crate) use resolver::Resolver;
 
 /// The last part of a command word, in lower case.
 pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
-    let folder = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
-    let name = folder.and_then(|folder| word.get(folder + 1..)).unwrap_or(word);
-    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+    let (mut start, mut is_small) = (0, true);
+    for (at, byte) in word.bytes().enumerate().rev() {
+        if matches!(byte, b'/' | b'\\') {
+            start = at + 1;
+            break;
+        }
+        is_small &= byte.is_ascii() && !byte.is_ascii_uppercase();
+    }
+    let name = word.get(start..).unwrap_or(word);
+    if is_small {
         return Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name));
     }
     let name = name.to_lowercase();
@@ -292,6 +299,11 @@ impl<'a> Pattern<'a> {
         self.text.starts_with('*') && !self.text.contains('/')
     }
 
+    /// Whether it is this name with wildcards around it: `*ollm*`.
+    pub(crate) fn is_around(&self, name: &str) -> bool {
+        self.text.trim_matches(['*', '.']) == name.trim_matches('.')
+    }
+
     /// The letter with which all that fits ends, small; nothing if it may be any, or a slash is before it.
     pub(crate) fn last_letter(&self) -> Option<u8> {
         let end = self.ends.map_or(self.text, |(_, end)| end);
@@ -305,6 +317,19 @@ impl<'a> Pattern<'a> {
         let ends =
             start.and_then(|start| part.as_bytes().get(start..)).is_some_and(|last| last.eq_ignore_ascii_case(end));
         ends || end.contains(&b'/')
+    }
+
+    /// Whether it is one of paths, and not of names.
+    pub(crate) fn has_folder(&self) -> bool {
+        self.text.contains('/')
+    }
+
+    /// Whether something in a folder may fit because the pattern names that folder: `*/.ollm/*`.
+    pub(crate) fn fits_inside(&self, folder: &str) -> bool {
+        let folders = self.text.match_indices('/').filter_map(|(at, _)| self.text.get(..at));
+        // A wildcard alone names none.
+        let named = |pattern: &&str| pattern.rsplit('/').next().is_some_and(|last| !last.starts_with(['*', '?', '[']));
+        folders.filter(named).any(|pattern| Pattern::new(pattern).fits(folder))
     }
 
     /// Whether a name fits as in a shell, where wildcards do not reach hidden names.

@@ -61,7 +61,7 @@ const HANDLED: &[&str] = &[
     "chown", "cp", "cryptsetup", "curl", "dc3dd", "dcfldd", "dd", "del", "del-cli", "deluser", "diskutil", "ditto", "ed", "fdisk",
     "gchmod", "gchown", "gcp", "gdd", "gdisk", "gio", "gln", "gmv", "grm", "halt", "init", "install", "kill",
     "killall", "killall5", "ln", "loginctl", "lvremove", "mdadm", "mkdir", "mke2fs", "mkfifo", "mknod", "mkswap",
-    "mount", "mv", "nano", "nvme", "ollm", "parted", "patch", "pkill", "popd", "poweroff", "pushd", "pvremove", "rd",
+    "mount", "mv", "nvme", "ollm", "parted", "patch", "pkill", "popd", "poweroff", "pushd", "pvremove", "rd",
     "reboot", "remove-item", "rimraf", "rm", "rmdir", "setfacl", "sfdisk", "sgdisk", "shred", "shutdown", "sponge", "srm", "systemctl",
     "tee", "telinit", "touch", "trash", "trash-put", "truncate", "umount", "unlink", "unzip", "userdel", "vgremove",
     "wget", "wipe", "wipefs", "xattr", "zfs", "zpool",
@@ -70,7 +70,7 @@ const HANDLED: &[&str] = &[
 /// Programs of which the files are known, but which may run other programs.
 #[rustfmt::skip]
 const CARRYING: &[&str] = &[
-    "bsdtar", "fd", "fdfind", "find", "git", "gtar", "rsync", "scp", "tar",
+    "bsdtar", "fd", "fdfind", "find", "git", "gtar", "nano", "rsync", "scp", "tar",
 ];
 
 /// Interpreters: their arguments and their input are code, perhaps with a version behind the name.

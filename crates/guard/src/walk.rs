@@ -8,6 +8,7 @@ mod carry;
 mod feed;
 mod find;
 mod guess;
+mod loading;
 mod scene;
 mod shells;
 mod streams;
@@ -186,6 +187,14 @@ impl Walker {
     /// Not known though it is clear that a shell reads it.
     fn unknown(&mut self, reason: impl Into<String>) {
         self.deeds.push(Deed::Unclear(reason.into()));
+    }
+
+    /// A variable is set for a program, perhaps to something that it loads.
+    fn set_for_program(&mut self, name: &str, value: Option<&str>) {
+        if loading::loads_code(name, value) {
+            let value = text::excerpt(value.unwrap_or("…"));
+            self.unclear(format!("a variable has programs load code that nobody knows: {name}={value}"));
+        }
     }
 
     fn push(&mut self, deed: Deed) {

@@ -127,7 +127,7 @@ impl BoxError {
 
 /// A box that is ready for any number of programs ([`Job::process_box`](crate::Job::process_box)).
 ///
-/// It holds for what existed when it was made: [`Self::is_current`] says whether that has changed since.
+/// It holds for what existed when it was made: for a file that appeared or was replaced since, another box is needed.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -188,10 +188,5 @@ impl ProcessBox {
     /// The temporary folder of its own, if the rules ask for one.
     pub fn temporary(&self) -> Option<&Path> {
         self.inner.temporary()
-    }
-
-    /// Whether everything that it protects is still the same file as when it was made, and nothing was added.
-    pub fn is_current(&self) -> bool {
-        self.inner.is_current()
     }
 }

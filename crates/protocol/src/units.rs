@@ -64,6 +64,16 @@ pub fn approximately(time: Duration) -> String {
     }
 }
 
+/// So many of something.
+///
+/// ```
+/// use ollm_protocol::units::counted;
+/// assert_eq!((counted(1, "hook"), counted(0, "hook")), ("1 hook".to_owned(), "0 hooks".to_owned()));
+/// ```
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

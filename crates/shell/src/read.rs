@@ -445,7 +445,8 @@ impl Lexer {
 
     fn simple(&mut self) -> Parsed<Body> {
         let mut assigns = Vec::new();
-        let mut words: Vec<Word> = Vec::new();
+        // Few commands have more, and a small piece of memory is cheap to give back.
+        let mut words: Vec<Word> = Vec::with_capacity(3);
         let mut redirects = Vec::new();
         loop {
             if let Some(redirect) = self.redirect()? {

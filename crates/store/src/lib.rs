@@ -56,4 +56,4 @@ pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secre
 pub use switches::{Switch, Switches, set_switches};
 pub use variables::is_shared_variable;
 pub use versioned::{Loaded, Trouble, UpdateError};
-pub use visible::{cut, escape_for_json, escape_for_people, one_line};
+pub use visible::{cut, escape_for_json, escape_for_people, one_line, without_hidden};

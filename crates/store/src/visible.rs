@@ -12,6 +12,15 @@ pub fn escape_for_people(text: &str) -> Cow<'_, str> {
     escape(text, |hidden, shown| shown.extend(hidden.escape_unicode()))
 }
 
+/// The text without control characters and characters that hide or reorder.
+///
+/// ```
+/// assert_eq!(ollm_store::without_hidden("ok\u{1b}[2J\u{202e}txt"), "ok[2Jtxt");
+/// ```
+pub fn without_hidden(text: &str) -> Cow<'_, str> {
+    escape(text, |_, _| {})
+}
+
 /// Text for one line of ours: what it holds cannot pass for another line.
 ///
 /// ```

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use ollm_shell::shell_word;
 use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe};
 
 use crate::approvable::{Approvable, Definition};
@@ -58,7 +59,7 @@ pub enum Unready {
     #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]
     NoProgram(String),
     /// A file is not there.
-    #[error("{} does not exist; restore it, or change the hook that names it", .0.display())]
+    #[error("{} does not exist; {}", .0.display(), way_back(.0))]
     NoFile(PathBuf),
     /// The program of a server is not there, or is none.
     #[error("{0}")]
@@ -75,6 +76,18 @@ pub enum Unready {
     /// Nobody can say which files decide what it does.
     #[error(transparent)]
     Uncoverable(#[from] CoverageError),
+}
+
+/// How a file that is not there comes back: what Cargo builds is built.
+fn way_back(file: &Path) -> String {
+    let package = file.ancestors().nth(3).filter(|package| file.starts_with(package.join("target/release")));
+    package.map_or_else(
+        || "restore it, or change the hook that names it".to_owned(),
+        |package| {
+            let manifest = package.join("Cargo.toml");
+            format!("build it: `cargo build --release --manifest-path {}`", shell_word(&manifest.display().to_string()))
+        },
+    )
 }
 
 impl Unready {
@@ -406,4 +419,22 @@ pub(crate) fn start_of(file: &Path) -> String {
     let mut start = [0; 256];
     let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
     String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cargo_builds_is_built_and_anything_else_restored() {
+        let said = |path: &str| Unready::NoFile(path.into()).to_string();
+        assert!(
+            said("/h/my guard/target/release/guard").ends_with(
+                "does not exist; build it: `cargo build --release --manifest-path '/h/my guard/Cargo.toml'`"
+            )
+        );
+        for path in ["/h/guard.sh", "/target/release", "/h/guard/release/guard"] {
+            assert!(said(path).ends_with("restore it, or change the hook that names it"), "{path}");
+        }
+    }
 }

@@ -154,8 +154,10 @@ impl ProgramBox {
     /// What the box refused, and the line that would allow it; nothing if it refused nothing. Of files that could not be read
     /// only those are known that the program names in what it `said`.
     pub fn refusals(&self, accesses: &[WatchedAccess], said: &str) -> Option<String> {
-        // Programs ask services of the machine for the names of users and the like, and do without them.
-        let is_needed = |seen: &&WatchedAccess| seen.access != BoxAccess::Service || said.lines().any(complains);
+        // Programs ask services of the machine for the names of users and the like, and do without them. One that complains of
+        // a file means another refusal.
+        let needs_service = said.lines().any(|line| complains(line) && !line.contains('/'));
+        let is_needed = |seen: &&WatchedAccess| seen.access != BoxAccess::Service || needs_service;
         let mut accesses: Vec<WatchedAccess> = accesses.iter().filter(is_needed).cloned().collect();
         let unread =
             self.unread(said).into_iter().map(|path| WatchedAccess { access: BoxAccess::Read(path), refused: true });
@@ -202,13 +204,16 @@ impl ProgramBox {
         let words = |line: &str| line.split(is_between).map(str::to_owned).collect::<Vec<_>>();
         let lines = said.lines().filter(|line| complains(line)).take(MOST_LINES);
         let paths = lines.flat_map(|line| [quoted(line), words(line)].concat());
-        let real =
-            paths.map(PathBuf::from).filter(|path| path.is_absolute()).filter_map(|path| path.canonicalize().ok());
+        let real = paths.map(PathBuf::from).filter(|path| path.is_absolute());
+        let real: Vec<PathBuf> = real.filter_map(|path| path.canonicalize().ok()).collect();
+        if real.is_empty() {
+            return Vec::new();
+        }
         let rules = self.rules();
         let open: Vec<PathBuf> = [&rules.readable, &rules.writable].into_iter().flatten().flatten().cloned().collect();
         let open: Vec<PathBuf> = open.iter().filter_map(|path| path.canonicalize().ok()).collect();
         let mut unread: Vec<PathBuf> = Vec::new();
-        for path in real.filter(|path| !open.iter().any(|root| path.starts_with(root))) {
+        for path in real.into_iter().filter(|path| !open.iter().any(|root| path.starts_with(root))) {
             if !unread.contains(&path) {
                 unread.push(path);
             }

@@ -1,16 +1,17 @@
 //! What a command did to protected files that the kernel could not hold: it is found afterwards, moved aside and put back.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use ollm_guard::{Lock, harmful_git_settings};
 use ollm_store::write_atomic;
+
+use super::path_tree::{FileState, FoundPaths, KnownFolders, NodeId, PathNode, PathTree, at, file_state, is_settled};
 
 /// The largest file whose content is kept.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -19,34 +20,26 @@ const MOST: Budget = Budget { bytes: 16 << 20, entries: 5_000 };
 /// How many changed versions of one file are kept.
 const MOST_ASIDE: usize = 1_000;
 
-/// A file that nobody touched for so long shows every later change in its times, however coarse the clock of the kernel.
-const SETTLED: Duration = Duration::from_millis(100);
-
-/// A protected path.
-#[derive(Clone, Debug)]
-pub(super) struct WatchedPath {
-    pub(super) path: PathBuf,
-    pub(super) lock: Lock,
-    /// Whether it is compared as a whole: not where we write to it ourselves all the time.
-    pub(super) whole: bool,
-}
-
-/// Protected paths as they were before a command.
+/// Protected paths as they were before a command: one for each place in the tree.
 #[derive(Debug)]
-pub(super) struct Baseline(Vec<Watched>);
-
-#[derive(Debug)]
-struct Watched {
-    path: PathBuf,
-    lock: Lock,
-    before: Before,
-}
+pub(super) struct Baseline(Vec<Before>);
 
 #[derive(Debug)]
 enum Before {
-    /// There was nothing; this folder around it was there.
-    Absent(PathBuf),
+    /// There was nothing.
+    Absent,
+    /// There was something that is not compared.
+    There,
+    /// The kernel holds it, and all that is in it.
+    Held,
     Kept(Content),
+}
+
+/// A path that is compared.
+#[derive(Clone, Copy)]
+struct Compared<'a> {
+    path: &'a Path,
+    lock: Lock,
 }
 
 /// What is at a path.
@@ -62,27 +55,26 @@ enum Content {
         entries: BTreeMap<OsString, Content>,
     },
     /// Too large to be kept, or neither file nor folder: only whether it changed can be told.
-    Opaque(State),
+    Opaque(FileState),
 }
-
-/// By what a changed file is known.
-type State = [i64; 6];
 
 /// What files held that were settled when they were read: as long as their state is the same, so is their content.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    files: HashMap<PathBuf, (State, Arc<[u8]>)>,
+    files: HashMap<PathBuf, (FileState, Arc<[u8]>)>,
     bytes: u64,
+    /// The same of folders on the way to protected paths.
+    pub(super) folders: KnownFolders,
 }
 
 impl Known {
-    fn get(&self, path: &Path, state: &State) -> Option<Arc<[u8]>> {
+    fn get(&self, path: &Path, state: &FileState) -> Option<Arc<[u8]>> {
         let (before, bytes) = self.files.get(path)?;
         (before == state).then(|| Arc::clone(bytes))
     }
 
     /// Remembers what a file holds, within bounds; nothing of one that is not settled.
-    fn set(&mut self, path: &Path, state: State, bytes: Option<&Arc<[u8]>>) {
+    fn set(&mut self, path: &Path, state: FileState, bytes: Option<&Arc<[u8]>>) {
         if let Some((_, old)) = self.files.remove(path) {
             self.bytes -= old.len() as u64;
         }
@@ -93,70 +85,6 @@ impl Known {
     }
 }
 
-/// Paths that were looked at: most protected ones are not there, and neither are the folders around them.
-#[derive(Default)]
-struct Seen {
-    entries: HashMap<PathBuf, Option<fs::Metadata>>,
-    folders: HashMap<PathBuf, FolderNames>,
-}
-
-/// A folder that was asked about.
-#[derive(Default)]
-struct FolderNames {
-    asked: usize,
-    /// The names in it, in small letters: some file systems know no others. Nothing if it was not listed.
-    names: Option<HashSet<OsString>>,
-}
-
-/// A folder is listed when it is asked about so often: that takes as many calls as asking.
-const OFTEN: usize = 4;
-/// A folder with more names is not listed.
-const MOST_NAMES: usize = 4_096;
-
-impl Seen {
-    fn look(&mut self, path: &Path) -> Option<fs::Metadata> {
-        if let Some(known) = self.entries.get(path) {
-            return known.clone();
-        }
-        let around = path.parent().is_none_or(|parent| self.look(parent).is_some() && self.may_hold(parent, path));
-        let found = around.then(|| path.symlink_metadata().ok()).flatten();
-        self.entries.insert(path.to_owned(), found.clone());
-        found
-    }
-
-    /// Whether a folder may have this in it.
-    fn may_hold(&mut self, folder: &Path, path: &Path) -> bool {
-        let known = self.folders.entry(folder.to_owned()).or_default();
-        known.asked += 1;
-        if known.asked == OFTEN {
-            known.names = names_in(folder);
-        }
-        let has = |names: &HashSet<OsString>| path.file_name().is_none_or(|name| names.contains(&small(name)));
-        known.names.as_ref().is_none_or(has)
-    }
-
-    /// What is at a path now; nothing if nothing is.
-    fn content(&mut self, path: &Path, known: &mut Known) -> Option<Content> {
-        self.look(path).map(|found| content(path, &found, &mut MOST.clone(), known))
-    }
-
-    /// The innermost folder around a path that is there.
-    fn anchor(&mut self, path: &Path) -> PathBuf {
-        let found = path.ancestors().skip(1).find(|folder| self.look(folder).is_some());
-        found.unwrap_or(Path::new("/")).to_owned()
-    }
-}
-
-/// The names in a folder, if it can be listed as a whole.
-fn names_in(folder: &Path) -> Option<HashSet<OsString>> {
-    let names = fs::read_dir(folder).ok()?.take(MOST_NAMES + 1).map(|entry| Some(small(&entry.ok()?.file_name())));
-    names.collect::<Option<HashSet<_>>>().filter(|names| names.len() <= MOST_NAMES)
-}
-
-fn small(name: &OsStr) -> OsString {
-    name.to_ascii_lowercase()
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     bytes: u64,
@@ -164,110 +92,116 @@ struct Budget {
 }
 
 impl Baseline {
-    /// Looks at all paths but those that the kernel holds. They come sorted, so that what is in a folder is behind it.
-    pub(super) fn take(watched: &[WatchedPath], held: &dyn Fn(&Path) -> bool, known: &mut Known) -> Baseline {
-        let mut seen = Seen::default();
-        let is_locked = |one: &WatchedPath, seen: &mut Seen| {
-            // A file with a second name can be changed by that one.
-            let is_lockable = |found: fs::Metadata| !(found.is_symlink() || found.is_file() && found.nlink() > 1);
-            one.lock == Lock::Locked && held(&one.path) && seen.look(&one.path).is_some_and(is_lockable)
-        };
-        let mut paths: Vec<WatchedPath> = Vec::new();
-        let (mut locked, mut folders): (Option<&Path>, HashSet<&Path>) = (None, HashSet::new());
-        for one in watched {
-            // A link on the way could be made to lead elsewhere. Who has seen a folder has seen those around it.
-            for folder in one.path.ancestors().skip(1).take_while(|folder| folders.insert(folder)) {
-                if seen.look(folder).is_some_and(|found| found.is_symlink()) && folder.parent().is_some_and(may_change)
-                {
-                    paths.push(WatchedPath { path: folder.to_owned(), lock: Lock::Locked, whole: true });
-                }
-            }
-            // What lies in a locked folder is locked with it, also if it is not there.
-            if locked.is_none_or(|locked| !one.path.starts_with(locked)) {
-                locked = is_locked(one, &mut seen).then_some(one.path.as_path());
-                if one.whole && locked.is_none() {
-                    paths.push(one.clone());
-                }
-            }
-        }
-        paths.sort_by(|one, other| one.path.cmp(&other.path));
-        paths.dedup_by(|one, other| one.path == other.path);
-        let look = |WatchedPath { path, lock, .. }: WatchedPath| {
-            let before = match seen.content(&path, known) {
-                Some(content) => Before::Kept(content),
-                None => Before::Absent(seen.anchor(&path)),
+    /// Keeps what was found, but for what the kernel holds.
+    pub(super) fn take(
+        tree: &PathTree,
+        found: &FoundPaths,
+        held: &dyn Fn(&Path) -> bool,
+        known: &mut Known,
+    ) -> Baseline {
+        // A file with a second name can be changed by that one.
+        let is_lockable = |data: &fs::Metadata| !(data.is_symlink() || data.is_file() && data.nlink() > 1);
+        let (mut found, mut all) = (found.iter().peekable(), Vec::with_capacity(tree.nodes().len()));
+        for (id, node) in tree.nodes().iter().enumerate() {
+            let data = found.next_if(|(found, _)| *found == id).map(|(_, data)| data);
+            let is_inside = node.parent.is_some_and(|parent| matches!(all.get(parent), Some(Before::Held)));
+            let is_locked = |data| {
+                let locked = node.watched.is_some_and(|watched| watched.lock == Lock::Locked);
+                locked && held(&node.path) && is_lockable(data)
             };
-            Watched { path, lock, before }
-        };
-        Baseline(paths.into_iter().map(look).collect())
+            all.push(match data {
+                _ if is_inside => Before::Held,
+                None => Before::Absent,
+                Some(data) if is_locked(data) => Before::Held,
+                Some(data) if node.watched.is_some_and(|watched| watched.whole) || is_loose_link(node, data) => {
+                    Before::Kept(content(&node.path, data, &mut MOST.clone(), known))
+                }
+                Some(_) => Before::There,
+            });
+        }
+        Baseline(all)
     }
 
     /// Puts everything back that was changed since, and says so.
-    pub(super) fn restore(self, known: &mut Known) -> Vec<String> {
-        let mut seen = Seen::default();
-        let restore = |watched: Watched| {
-            let now = seen.content(&watched.path, known);
-            let note = watched.restore(now);
+    pub(super) fn restore(&self, tree: &PathTree, known: &mut Known) -> Vec<String> {
+        let mut found = tree.look(&mut known.folders);
+        let mut notes = Vec::new();
+        for (id, (node, before)) in tree.nodes().iter().zip(&self.0).enumerate() {
+            let lock = node.watched.map_or(Lock::Locked, |watched| watched.lock);
+            let compared = Compared { path: &node.path, lock };
+            let now =
+                |known: &mut Known| at(&found, id).map(|data| content(&node.path, data, &mut MOST.clone(), known));
+            let note = match before {
+                Before::Kept(before) => compared.restore(before, now(known)),
+                Before::Absent if node.watched.is_some_and(|watched| watched.whole) => {
+                    now(known).and_then(|now| compared.appeared(&now, self.new_link(tree, &found, id)))
+                }
+                Before::Absent | Before::There | Before::Held => None,
+            };
             if note.is_some() {
                 // Something was moved.
-                seen = Seen::default();
+                found = tree.look(&mut known.folders);
             }
-            note
-        };
-        self.0.into_iter().filter_map(restore).collect()
+            notes.extend(note);
+        }
+        notes
+    }
+
+    /// The outermost link on the way to what appeared that was not there before.
+    fn new_link<'t>(&self, tree: &'t PathTree, found: &FoundPaths, id: NodeId) -> Option<&'t Path> {
+        let is_new = |id: &NodeId| matches!(self.0.get(*id), Some(Before::Absent | Before::There));
+        let links =
+            tree.way_to(id).into_iter().filter(is_new).filter_map(|id| Some((tree.nodes().get(id)?, at(found, id)?)));
+        links.filter(|(node, data)| is_loose_link(node, data)).map(|(node, _)| node.path.as_path()).next()
     }
 }
 
-impl Watched {
-    fn restore(self, now: Option<Content>) -> Option<String> {
-        let path = self.path.as_path();
-        match &self.before {
-            Before::Absent(anchor) => {
-                let now = now?;
-                if self.is_new_repository(&now) {
-                    return self.new_hosts(None, &now);
-                }
-                // What appeared may be a link on the way there.
-                let appeared = appeared(anchor, path);
-                Some(match set_aside(&appeared) {
-                    Ok(aside) => format!(
-                        "`{}` is protected and was made by the command; it is now `{}`, where nothing reads it",
-                        path.display(),
-                        aside.display()
-                    ),
-                    Err(error) => format!(
-                        "`{}` is protected and was made by the command; it cannot be moved aside: {error}",
-                        path.display()
-                    ),
-                })
-            }
-            Before::Kept(before) => {
-                if now.as_ref() == Some(before) {
-                    return None;
-                }
-                if self.is_ordinary(before, now.as_ref()) {
-                    return now.and_then(|now| self.new_hosts(Some(before), &now));
-                }
-                Some(match put_back(path, before, now.is_some()) {
-                    Ok(Some(aside)) => format!(
-                        "`{}` is protected and was changed by the command; it is restored, and the changed one is `{}`",
-                        path.display(),
-                        aside.display()
-                    ),
-                    Ok(None) => {
-                        format!("`{}` is protected and was removed by the command; it is restored", path.display())
-                    }
-                    Err(error) => format!(
-                        "`{}` is protected and was changed by the command; it cannot be restored: {error}",
-                        path.display()
-                    ),
-                })
-            }
+/// Whether this is a link on the way to a protected path that could be made to lead elsewhere.
+fn is_loose_link(node: &PathNode, data: &fs::Metadata) -> bool {
+    node.is_folder() && data.is_symlink() && node.path.parent().is_some_and(may_change)
+}
+
+impl Compared<'_> {
+    /// Moves aside what was not there before, by the link that leads to it if there is one.
+    fn appeared(self, now: &Content, link: Option<&Path>) -> Option<String> {
+        if self.is_new_repository(now) {
+            return self.new_hosts(None, now);
         }
+        let path = self.path.display();
+        Some(match set_aside(link.unwrap_or(self.path)) {
+            Ok(aside) => format!(
+                "`{path}` is protected and was made by the command; it is now `{}`, where nothing reads it",
+                aside.display()
+            ),
+            Err(error) => {
+                format!("`{path}` is protected and was made by the command; it cannot be moved aside: {error}")
+            }
+        })
+    }
+
+    /// Puts back what was there before.
+    fn restore(self, before: &Content, now: Option<Content>) -> Option<String> {
+        if now.as_ref() == Some(before) {
+            return None;
+        }
+        if self.is_ordinary(before, now.as_ref()) {
+            return now.and_then(|now| self.new_hosts(Some(before), &now));
+        }
+        let path = self.path.display();
+        Some(match put_back(self.path, before, now.is_some()) {
+            Ok(Some(aside)) => format!(
+                "`{path}` is protected and was changed by the command; it is restored, and the changed one is `{}`",
+                aside.display()
+            ),
+            Ok(None) => format!("`{path}` is protected and was removed by the command; it is restored"),
+            Err(error) => {
+                format!("`{path}` is protected and was changed by the command; it cannot be restored: {error}")
+            }
+        })
     }
 
     /// Whether this is what `git init` makes: settings that run nothing, and hooks that are only examples.
-    fn is_new_repository(&self, now: &Content) -> bool {
+    fn is_new_repository(self, now: &Content) -> bool {
         let empty = Content::File { bytes: Arc::default(), mode: 0 };
         let is_example = |(name, content): (&OsString, &Content)| {
             Path::new(name).extension().is_some_and(|last| last == "sample") && matches!(content, Content::File { .. })
@@ -279,7 +213,7 @@ impl Watched {
     }
 
     /// Whether a file that ordinary work has to change was changed in an ordinary way.
-    fn is_ordinary(&self, before: &Content, now: Option<&Content>) -> bool {
+    fn is_ordinary(self, before: &Content, now: Option<&Content>) -> bool {
         let (Lock::Compared, Content::File { bytes: before, .. }, Some(Content::File { bytes: now, .. })) =
             (self.lock, before, now)
         else {
@@ -294,7 +228,7 @@ impl Watched {
     }
 
     /// Says that `ssh` trusts more hosts than before.
-    fn new_hosts(&self, before: Option<&Content>, now: &Content) -> Option<String> {
+    fn new_hosts(self, before: Option<&Content>, now: &Content) -> Option<String> {
         let lines = |content: &Content| match content {
             Content::File { bytes, .. } => String::from_utf8_lossy(bytes).lines().count(),
             _ => 0,
@@ -304,7 +238,7 @@ impl Watched {
         (self.is_known_hosts() && added > 0).then(told)
     }
 
-    fn is_known_hosts(&self) -> bool {
+    fn is_known_hosts(self) -> bool {
         self.path.file_name().is_some_and(|name| name == "known_hosts")
     }
 }
@@ -314,29 +248,9 @@ fn may_change(folder: &Path) -> bool {
     accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// The first link between a folder and what appeared in it, or that itself.
-fn appeared(anchor: &Path, path: &Path) -> PathBuf {
-    let Ok(rest) = path.strip_prefix(anchor) else { return path.to_owned() };
-    let mut place = anchor.to_owned();
-    for part in rest {
-        place.push(part);
-        if place.is_symlink() {
-            return place;
-        }
-    }
-    path.to_owned()
-}
-
 /// What this file, link or folder holds.
 fn content(path: &Path, found: &fs::Metadata, budget: &mut Budget, known: &mut Known) -> Content {
-    let state = [
-        found.dev().cast_signed(),
-        found.ino().cast_signed(),
-        found.size().cast_signed(),
-        found.mtime_nsec(),
-        found.ctime(),
-        found.ctime_nsec(),
-    ];
+    let state = file_state(found);
     let opaque = Content::Opaque(state);
     if budget.entries == 0 {
         return opaque;
@@ -367,13 +281,6 @@ fn content(path: &Path, found: &fs::Metadata, budget: &mut Budget, known: &mut K
     let bytes: Arc<[u8]> = bytes.into();
     known.set(path, state, is_settled(found).then_some(&bytes));
     Content::File { bytes, mode }
-}
-
-/// Whether nobody has touched a file for a while.
-fn is_settled(found: &fs::Metadata) -> bool {
-    let changed = u64::try_from(found.ctime()).map(Duration::from_secs);
-    let changed = changed.ok().and_then(|changed| SystemTime::UNIX_EPOCH.checked_add(changed + Duration::from_secs(1)));
-    changed.is_some_and(|changed| changed.checked_add(SETTLED).is_some_and(|settled| settled < SystemTime::now()))
 }
 
 /// Restores what was at a path; what is there now is moved aside.
@@ -434,6 +341,7 @@ fn set_aside(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::path_tree::WatchedPath;
     use super::*;
 
     struct Scene(tempfile::TempDir);
@@ -456,12 +364,24 @@ mod tests {
             fs::read_to_string(self.path(name)).ok()
         }
 
-        fn baseline(&self, names: &[(&str, Lock)]) -> Baseline {
-            let watched: Vec<_> = names
-                .iter()
-                .map(|(name, lock)| WatchedPath { path: self.path(name), lock: *lock, whole: true })
-                .collect();
-            Baseline::take(&watched, &|_| false, &mut Known::default())
+        fn baseline(&self, names: &[(&str, Lock)]) -> TakenBaseline {
+            let watched = |(name, lock): &(&str, Lock)| WatchedPath { path: self.path(name), lock: *lock, whole: true };
+            let tree = PathTree::new(names.iter().map(watched).collect(), std::iter::empty());
+            let mut known = Known::default();
+            let found = tree.look(&mut known.folders);
+            TakenBaseline { baseline: Baseline::take(&tree, &found, &|_| false, &mut known), tree, known }
+        }
+    }
+
+    struct TakenBaseline {
+        baseline: Baseline,
+        tree: PathTree,
+        known: Known,
+    }
+
+    impl TakenBaseline {
+        fn restore(mut self) -> Vec<String> {
+            self.baseline.restore(&self.tree, &mut self.known)
         }
     }
 
@@ -471,7 +391,7 @@ mod tests {
         let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked), (".ollm/hooks", Lock::Locked)]);
         scene.write(".claude/settings.json", "evil");
         scene.write(".claude/notes", "kept");
-        let notes = baseline.restore(&mut Known::default());
+        let notes = baseline.restore();
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(!scene.path(".claude/settings.json").exists());
         assert_eq!(scene.read(".claude/settings.json.set-aside-1").as_deref(), Some("evil"));
@@ -484,7 +404,7 @@ mod tests {
         scene.write("elsewhere/settings.json", "someone's");
         let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked)]);
         symlink(scene.path("elsewhere"), scene.path(".claude")).unwrap();
-        assert_eq!(baseline.restore(&mut Known::default()).len(), 1);
+        assert_eq!(baseline.restore().len(), 1);
         assert!(!scene.path(".claude").is_symlink());
         assert_eq!(scene.read("elsewhere/settings.json").as_deref(), Some("someone's"));
     }
@@ -501,7 +421,7 @@ mod tests {
         fs::remove_file(scene.path("hooks/b")).unwrap();
         scene.write("hooks/c", "evil");
         fs::remove_file(scene.path("link")).unwrap();
-        assert_eq!(baseline.restore(&mut Known::default()).len(), 3);
+        assert_eq!(baseline.restore().len(), 3);
         assert_eq!(scene.read("rc").as_deref(), Some("mine"));
         assert_eq!(scene.read("rc.set-aside-1").as_deref(), Some("evil"));
         assert_eq!((scene.read("hooks/b").as_deref(), scene.read("hooks/c")), (Some("two"), None));
@@ -516,10 +436,10 @@ mod tests {
         let baseline = scene.baseline(&[(".git/config", lock)]);
         let remote = format!("{plain}[remote \"origin\"]\n\turl = /srv/x.git\n");
         scene.write(".git/config", &remote);
-        assert_eq!(baseline.restore(&mut Known::default()), Vec::<String>::new());
+        assert_eq!(baseline.restore(), Vec::<String>::new());
         let baseline = scene.baseline(&[(".git/config", lock)]);
         scene.write(".git/config", &format!("{remote}[core]\n\thooksPath = /tmp/evil\n"));
-        assert_eq!(baseline.restore(&mut Known::default()).len(), 1);
+        assert_eq!(baseline.restore().len(), 1);
         assert_eq!(scene.read(".git/config"), Some(remote));
     }
 
@@ -530,24 +450,38 @@ mod tests {
         let baseline = scene.baseline(&names);
         scene.write(".git/config", "[core]\n\tbare = false\n");
         scene.write(".git/hooks/pre-commit.sample", "");
-        assert_eq!(baseline.restore(&mut Known::default()), Vec::<String>::new());
+        assert_eq!(baseline.restore(), Vec::<String>::new());
         fs::remove_dir_all(scene.path(".git")).unwrap();
         let baseline = scene.baseline(&names);
         scene.write(".git/config", "[core]\n\tpager = ./evil\n");
         scene.write(".git/hooks/pre-commit", "");
-        assert_eq!(baseline.restore(&mut Known::default()).len(), 2);
+        assert_eq!(baseline.restore().len(), 2);
     }
 
     #[test]
-    fn what_appears_in_a_folder_that_is_listed_is_found() {
+    fn a_link_in_place_of_a_folder_is_moved_aside_and_not_what_it_leads_to() {
         let scene = Scene::new();
-        let names = ["a", "b", "c", "d", "e", "f"].map(|name| (name, Lock::Locked));
+        scene.write("elsewhere/settings.json", "someone's");
+        scene.write(".claude/notes", "mine");
+        let baseline = scene.baseline(&[(".claude/settings.json", Lock::Locked)]);
+        fs::rename(scene.path(".claude"), scene.path("moved")).unwrap();
+        symlink(scene.path("elsewhere"), scene.path(".claude")).unwrap();
+        assert_eq!(baseline.restore().len(), 1);
+        assert!(!scene.path(".claude").is_symlink());
+        assert_eq!(scene.read("elsewhere/settings.json").as_deref(), Some("someone's"));
+    }
+
+    #[test]
+    fn what_appears_beside_what_is_there_is_found() {
+        let scene = Scene::new();
         scene.write("b", "mine");
-        let baseline = scene.baseline(&names);
+        let names = ["a", "b", "c/d"].map(|name| (name, Lock::Locked));
+        let taken = scene.baseline(&names);
+        scene.write("a", "evil");
         scene.write("b", "evil");
-        scene.write("f", "evil");
-        assert_eq!(baseline.restore(&mut Known::default()).len(), 2);
-        assert_eq!((scene.read("b").as_deref(), scene.read("f")), (Some("mine"), None));
+        scene.write("c/d", "evil");
+        assert_eq!(taken.restore().len(), 3);
+        assert_eq!((scene.read("a"), scene.read("b").as_deref(), scene.read("c/d")), (None, Some("mine"), None));
     }
 
     #[test]
@@ -555,6 +489,6 @@ mod tests {
         let scene = Scene::new();
         scene.write("hooks/a", "one");
         let baseline = scene.baseline(&[("hooks", Lock::Locked), ("absent", Lock::Locked)]);
-        assert_eq!(baseline.restore(&mut Known::default()), Vec::<String>::new());
+        assert_eq!(baseline.restore(), Vec::<String>::new());
     }
 }

@@ -1,6 +1,9 @@
 //! The end that obeys: a thread of the conversation that listens, and one for each order.
+//!
+//! Who follows the folder of the sockets hears of every change: a conversation touches its socket when one of its servers
+//! becomes different, and however it ends, it closes a file there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ollm_store::current_uid;
+use ollm_store::{current_uid, lock_file};
 use serde_json::{Value, json};
 
 use super::client::sockets;
@@ -33,6 +36,8 @@ pub struct Control {
     name: String,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Closed with us, which others hear of.
+    _open: Option<File>,
 }
 
 /// What a thread needs to carry out orders.
@@ -60,10 +65,12 @@ impl Control {
         let (listener, name) = opened.map_err(|error| {
             format!("other programs cannot stop or restart servers of this conversation: {}: {error}", folder.display())
         })?;
+        let open = open_file(&folder);
+        mcp_tools.touch_with_changes(folder.join(&name));
         let closing = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&closing);
         let thread = thread::Builder::new().name("control".to_owned()).spawn(move || hear(&listener, obeying, &closed));
-        Ok(Some(Control { folder, name, closing, thread: thread.ok() }))
+        Ok(Some(Control { folder, name, closing, thread: thread.ok(), _open: open }))
     }
 }
 
@@ -86,6 +93,15 @@ fn own(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not a folder of yours alone: chmod 700 it"))
+}
+
+/// A file that is closed when we end, however that is. It has no name any more, but its folder tells of it all the same.
+/// Without it only those who ask hear that we were killed.
+fn open_file(folder: &Path) -> Option<File> {
+    let path = folder.join(format!(".{}.open", std::process::id()));
+    let open = lock_file(&path).ok();
+    let _ = fs::remove_file(path);
+    open
 }
 
 /// Clears away what conversations left that were killed.

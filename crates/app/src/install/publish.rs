@@ -131,6 +131,10 @@ fn pack_folder(root: &Path, notes: &mut Vec<String>, app: &App) -> Result<(Index
         let why = error.message.trim_start_matches("nothing was installed: ").to_owned();
         AppError { message: format!("{} is not listed: {why}", root.display()), ..error }
     };
+    if !root.is_dir() {
+        let message = format!("{} is not listed: there is no such folder", root.display());
+        return Err(AppError::new(Code::NoFolder, message).hint("name the folder of an extension"));
+    }
     let (extension, problems) = validate_extension(root, &app.rules);
     check_valid(&problems, root).map_err(of_folder)?;
     notes.extend(problems.iter().filter(|one| one.severity > Severity::Error).map(ToString::to_string));

@@ -1,31 +1,29 @@
 //! The folder that extensions are installed into, and the steps by which it changes.
 //!
 //! What is new is written aside, into a hidden folder that nothing is loaded from. One rename puts it in place, or one exchange
-//! of two folders: whoever looks sees the state before or the state after. The record of the installation lies in the folder, so
-//! there is nothing else to change. What a killed process left aside is cleared away before the next change; the only thing
-//! that has to be found out then is which folder is the version before, and what was put in place only for another ([`Change`]).
+//! of two folders: whoever looks sees the state before or the state after. What comes only for another one is there before, and
+//! counts for nobody until that one is in place ([`InstallChange`]). The record of the installation lies in the folder, so there is
+//! nothing else to change. What a killed process left aside is cleared away before the next change.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ollm_catalog::{Foreign, INSTALL_RECORD};
+use ollm_catalog::{Foreign, INSTALL_RECORD, InstallChange, NewFolder};
 use ollm_package::Package;
 use ollm_protocol::Code;
 use ollm_store::raw::sync_folder;
-use ollm_store::{is_file_at, lock_file, read_bounded, write_atomic};
+use ollm_store::{is_file_at, lock_file, write_atomic};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use serde_json::{Value, json};
 
 use super::record::InstallRecord;
 use crate::app_context::AppContext;
 use crate::error::AppError;
 
-const ASIDE: &str = ".staged";
-const PREVIOUS: &str = ".previous";
-const LARGEST_FILE: u64 = 1 << 20;
+const ASIDE: &str = InstallChange::STAGED;
+pub(super) const PREVIOUS: &str = ".previous";
 
 /// Is asked before each step that changes something; an error there is as good as a kill.
 pub(super) type Step = fn(&'static str) -> io::Result<()>;
@@ -48,22 +46,6 @@ pub(super) struct Aside<'a> {
     pub(super) folder: &'a Path,
     /// Whether something is in its place.
     pub(super) replaces: bool,
-}
-
-/// A folder and what it is called, wherever it is moved.
-struct Fresh {
-    name: String,
-    /// Device and inode.
-    identity: (u64, u64),
-}
-
-/// A change that is under way: it is done once the last folder is in place.
-struct Change {
-    last: Fresh,
-    /// Where the last one was written, and where the version before is after the exchange.
-    aside: PathBuf,
-    /// What was put in place only for it.
-    needed: Vec<Fresh>,
 }
 
 impl InstallRoot {
@@ -143,6 +125,11 @@ impl InstallRoot {
         (self.step)("note the change")?;
         self.note_change(last, needed)?;
         needed.iter().try_for_each(|one| self.put(one))?;
+        if !needed.is_empty() {
+            // The disk has what is needed before what needs it.
+            (self.step)("have the disk keep what is needed")?;
+            sync(&self.folder)?;
+        }
         if last.replaces {
             self.exchange(last)?;
         } else {
@@ -166,14 +153,13 @@ impl InstallRoot {
     }
 
     fn note_change(&self, last: &Aside<'_>, needed: &[Aside<'_>]) -> io::Result<()> {
-        let fresh = |one: &Aside<'_>| {
-            let meta = one.folder.metadata()?;
-            io::Result::Ok(json!({"name": one.name, "dev": meta.dev(), "ino": meta.ino()}))
+        let new = |one: &Aside<'_>| one.folder.metadata().map(|meta| NewFolder::new(one.name, &meta));
+        let change = InstallChange {
+            last: new(last)?,
+            aside: last.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            needed: needed.iter().map(new).collect::<io::Result<_>>()?,
         };
-        let needed = needed.iter().map(fresh).collect::<io::Result<Vec<_>>>()?;
-        let aside = last.folder.file_name().unwrap_or_default().to_string_lossy();
-        let note = json!({"last": fresh(last)?, "aside": aside, "needed": needed});
-        write_atomic(&self.note(), note.to_string().as_bytes()).map_err(io::Error::other)
+        write_atomic(&self.note(), &change.to_bytes()).map_err(io::Error::other)
     }
 
     /// What is left to do once the last package is in place.
@@ -184,16 +170,18 @@ impl InstallRoot {
         self.clear()
     }
 
-    /// Takes an extension away in one step, and then apart. A link goes, and what it leads to stays.
+    /// Takes an extension away in one step, and then apart, with its version before. A link goes, and what it leads to stays.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         let place = self.place(name);
-        if place.symlink_metadata()?.is_symlink() {
-            return fs::remove_file(&place);
-        }
         self.make(ASIDE)?;
-        remove(&self.oldest())?;
-        rename(&place, &self.oldest(), RenameFlags::NOREPLACE)?;
+        (self.step)("take it away")?;
+        if place.symlink_metadata()?.is_symlink() {
+            fs::remove_file(&place)?;
+        } else {
+            rename(&place, &self.oldest(), RenameFlags::NOREPLACE)?;
+        }
         sync(&self.folder)?;
+        (self.step)("clear away")?;
         self.clear()
     }
 
@@ -204,14 +192,7 @@ impl InstallRoot {
         sync(&self.folder)
     }
 
-    /// Removes the version before, if there is one.
-    pub(super) fn forget_previous(&self, name: &str) -> io::Result<()> {
-        self.make(ASIDE)?;
-        rename_if_there(&self.previous(name), &self.oldest())?;
-        self.clear()
-    }
-
-    /// Clears away what was written aside.
+    /// Clears away what was written aside, and versions before of what is no longer there.
     pub(super) fn clear(&self) -> io::Result<()> {
         let aside = self.folder.join(ASIDE);
         for left in fs::read_dir(&aside).into_iter().flatten() {
@@ -223,6 +204,13 @@ impl InstallRoot {
         }
         remove(&self.note())?;
         remove(&aside)?;
+        for previous in fs::read_dir(self.folder.join(PREVIOUS)).into_iter().flatten() {
+            let previous = previous?;
+            if self.folder.join(previous.file_name()).symlink_metadata().is_err_and(|error| is_absent(&error)) {
+                (self.step)("forget the version before")?;
+                remove(&previous.path())?;
+            }
+        }
         // What is not empty stays.
         let _ = fs::remove_dir(self.folder.join(PREVIOUS));
         Ok(())
@@ -230,11 +218,11 @@ impl InstallRoot {
 
     /// Ends what a killed process began: forward if the last package is in place, back if it is not.
     pub(super) fn recover(&self) -> io::Result<()> {
-        if let Some(Change { last, aside, needed }) = self.change() {
-            if self.is_in_place(&last) {
-                self.keep_previous(&last.name, &aside)?;
+        if let Some(InstallChange { last, aside, needed }) = InstallChange::read(&self.folder) {
+            if last.is_in(&self.folder) {
+                self.keep_previous(&last.name, &self.folder.join(ASIDE).join(aside))?;
             } else {
-                for one in needed.iter().filter(|one| self.is_in_place(one)) {
+                for one in needed.iter().filter(|one| one.is_in(&self.folder)) {
                     (self.step)("take back what is not needed")?;
                     let back = self.folder.join(ASIDE).join(format!("needed-{}", one.name));
                     rename(&self.place(&one.name), &back, RenameFlags::NOREPLACE)?;
@@ -248,10 +236,6 @@ impl InstallRoot {
         self.clear()
     }
 
-    fn is_in_place(&self, fresh: &Fresh) -> bool {
-        self.place(&fresh.name).metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == fresh.identity)
-    }
-
     /// After an exchange the folder aside is the version before.
     fn keep_previous(&self, name: &str, aside: &Path) -> io::Result<()> {
         (self.step)("keep the version before")?;
@@ -263,19 +247,8 @@ impl InstallRoot {
         DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(hidden))
     }
 
-    fn change(&self) -> Option<Change> {
-        let bytes = read_bounded(&self.note(), LARGEST_FILE).ok()??;
-        let note: Value = serde_json::from_slice(&bytes).ok()?;
-        let aside = note.get("aside")?.as_str().filter(|name| !name.contains('/'))?;
-        Some(Change {
-            last: fresh(note.get("last")?)?,
-            aside: self.folder.join(ASIDE).join(aside),
-            needed: note.get("needed")?.as_array()?.iter().filter_map(fresh).collect(),
-        })
-    }
-
     fn note(&self) -> PathBuf {
-        self.folder.join(ASIDE).join("change.json")
+        InstallChange::file(&self.folder)
     }
 
     fn oldest(&self) -> PathBuf {
@@ -289,12 +262,6 @@ impl Drop for InstallRoot {
         let _ = fs::remove_dir(&self.folder);
         let _ = fs::remove_file(&self.lock);
     }
-}
-
-fn fresh(note: &Value) -> Option<Fresh> {
-    let number = |key: &str| note.get(key)?.as_u64();
-    let name = note.get("name")?.as_str().filter(|name| !name.contains('/'))?;
-    Some(Fresh { name: name.to_owned(), identity: (number("dev")?, number("ino")?) })
 }
 
 /// The right to change a folder, which whoever has it takes away with its file.
@@ -329,13 +296,17 @@ fn rename(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
 
 fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
     match rename(from, to, RenameFlags::NOREPLACE) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && from.symlink_metadata().is_err() => Ok(()),
+        Err(error) if is_absent(&error) && from.symlink_metadata().is_err() => Ok(()),
         done => done,
     }
 }
 
 fn sync(folder: &Path) -> io::Result<()> {
     sync_folder(folder).map_err(io::Error::other)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 /// Removes a file or folder, if it is there; a link is removed, never what it leads to.
@@ -346,7 +317,7 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(error) => Err(error),
     };
     match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Err(error) if !is_absent(&error) => Err(error),
         _ => Ok(()),
     }
 }

@@ -33,7 +33,7 @@ impl Library {
 
     /// The models it has, the latest first.
     pub fn list(&self, context: &AppContext, cancel: &Cancel) -> Result<Vec<ModelEntry>, AppError> {
-        self.server("", context).list(cancel).map_err(|error| unanswered(&error, context))
+        self.server("", context).list(cancel).map_err(|error| unanswered(&error))
     }
 
     /// What is known about one of them.
@@ -43,7 +43,7 @@ impl Library {
                 AppError::new(Code::UnknownModel, format!("Ollama at {} has no model `{name}`", self.url))
                     .hint(context.tell(&Remedy::PullModel(name.to_owned())))
             }
-            error => unanswered(&error, context),
+            error => unanswered(&error),
         })
     }
 
@@ -56,7 +56,7 @@ impl Library {
         hear: &mut dyn FnMut(&PullProgress),
     ) -> Result<(), AppError> {
         self.server(name, context).pull(cancel, hear).map_err(|error| match error {
-            ModelError::Unreachable { .. } => unanswered(&error, context),
+            ModelError::Unreachable { .. } => unanswered(&error),
             error => AppError::new(Code::ModelUnreachable, format!("`{name}` was not fetched: {error}")),
         })
     }
@@ -94,8 +94,8 @@ pub(super) fn choose(url: &str, key: Option<String>, context: &AppContext) -> Re
     Ok(ModelName { provider: Provider::Ollama, name: entry.name.clone(), base_url: Some(url.to_owned()) })
 }
 
-fn unanswered(error: &ModelError, context: &AppContext) -> AppError {
-    AppError::new(Code::ModelUnreachable, error.to_string()).hint(context.tell(&Remedy::NameModel))
+fn unanswered(error: &ModelError) -> AppError {
+    AppError::new(Code::ModelUnreachable, error.to_string())
 }
 
 /// The reason alone, without the way out, which stands beside it.

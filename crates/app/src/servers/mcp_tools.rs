@@ -86,6 +86,20 @@ pub(super) struct Changes {
     count: AtomicU64,
     /// Servers that failed, with what is wrong, until somebody asks; the same trouble of one server counts once.
     failed: Mutex<Vec<(String, String)>>,
+    /// A file that is touched with each change, by which other programs notice it.
+    beacon: Mutex<Option<PathBuf>>,
+}
+
+impl Changes {
+    fn add(&self) {
+        self.count.fetch_add(1, Ordering::Release);
+        if let Some(beacon) = &*guard(&self.beacon) {
+            let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+            let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+            // One that is gone has nobody who looks at it.
+            let _ = rustix::fs::utimensat(rustix::fs::CWD, beacon, &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        }
+    }
 }
 
 impl Watch for Changes {
@@ -101,7 +115,7 @@ impl Watch for Changes {
             }
         }
         if matches!(notice, ServerNotice::State(_) | ServerNotice::Tools) {
-            self.count.fetch_add(1, Ordering::Release);
+            self.add();
         }
     }
 }
@@ -112,7 +126,7 @@ impl McpTools {
         McpTools {
             context: Mutex::new(context.clone()),
             opened: Mutex::default(),
-            changes: Arc::new(Changes { count: AtomicU64::new(1), failed: Mutex::default() }),
+            changes: Arc::new(Changes { count: AtomicU64::new(1), failed: Mutex::default(), beacon: Mutex::default() }),
             offered: Mutex::default(),
             awaited: Mutex::default(),
             told: Mutex::default(),
@@ -158,8 +172,13 @@ impl McpTools {
         }
         guard(&self.awaited).extend(begun);
         *guard(&self.opened) = Some(Arc::new(after));
-        self.changes.count.fetch_add(1, Ordering::Release);
+        self.changes.add();
         news
+    }
+
+    /// Touches this file with each change from now on.
+    pub(crate) fn touch_with_changes(&self, file: PathBuf) {
+        *guard(&self.changes.beacon) = Some(file);
     }
 
     /// Has the declarations of these surroundings from the next [`McpTools::reload`] on.

@@ -71,56 +71,100 @@ fn cell(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }
 
-/// The trace event format of Chrome, which Perfetto opens: a process for each session, a track for its events, and as many
-/// tracks for hooks as ran at once.
+/// The trace event format of Chrome, which Perfetto opens: a process for each session, with as many tracks for events and for
+/// hooks as there were at once. Perfetto shows of two on one track that overlap only the first.
 pub fn chrome(records: &[Record]) -> Value {
-    let mut sessions: Vec<&str> = Vec::new();
+    let mut sessions: Vec<Session<'_>> = Vec::new();
     let mut events = Vec::new();
-    for record in records {
-        let session = record.text("session");
-        let process = sessions.iter().position(|known| *known == session).unwrap_or_else(|| {
-            sessions.push(session);
-            sessions.len() - 1
-        });
-        add(record, process, &mut events);
+    let start = |record: &Record| record.text("time").parse().map_or(0, |time: Timestamp| time.as_microsecond().max(0));
+    let mut records: Vec<(i64, &Record)> = records.iter().map(|record| (start(record), record)).collect();
+    // The clock may have been set back between two of them.
+    records.sort_by_key(|(start, _)| *start);
+    for (start, record) in records {
+        let id = record.text("session");
+        let known = sessions.iter().position(|session| session.id == id);
+        let at = known.unwrap_or(sessions.len());
+        if known.is_none() {
+            sessions.push(Session { id, process: at + 1, events: Tracks::default(), hooks: Tracks::default() });
+        }
+        sessions.get_mut(at).into_iter().for_each(|session| session.add(record, start, &mut events));
     }
-    for (process, session) in sessions.iter().enumerate() {
-        let name = if session.is_empty() { "no session".to_owned() } else { format!("session {session}") };
-        events.push(json!({"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}}));
-        events.push(json!({"ph": "M", "name": "thread_name", "pid": process, "tid": 0, "args": {"name": "events"}}));
-    }
+    events.extend(sessions.iter().flat_map(Session::names));
     json!({"traceEvents": events, "displayTimeUnit": "ms"})
 }
 
-fn add(record: &Record, process: usize, events: &mut Vec<Value>) {
-    let start = record.text("time").parse().map_or(0.0, micros);
-    let subject = record.text("subject");
-    let name = [record.text("event"), subject].join(" ");
-    events.push(json!({
-        "ph": "X", "cat": "event", "name": name.trim_end(), "pid": process, "tid": 0,
-        "ts": start, "dur": record.millis() * 1e3,
-        "args": {"traceId": record.id(), "verdict": record.verdict("flow"), "reason": record.verdict("reason")},
-    }));
-    // When each track is free again.
-    let mut free: Vec<f64> = Vec::new();
-    for run in record.runs() {
-        let end = run.start + run.millis;
-        let track = free.iter().position(|time| *time <= run.start).unwrap_or(free.len());
-        match free.get_mut(track) {
-            Some(time) => *time = end,
-            None => free.push(end),
-        }
+/// A process of the viewer. Its numbers begin with one: zero is the idle process of the system.
+struct Session<'r> {
+    id: &'r str,
+    process: usize,
+    events: Tracks,
+    hooks: Tracks,
+}
+
+impl Session<'_> {
+    fn add(&mut self, record: &Record, start: i64, events: &mut Vec<Value>) {
+        let process = self.process;
+        let name = [record.text("event"), record.text("subject")].join(" ");
+        let took = micros(record.millis());
         events.push(json!({
-            "ph": "X", "cat": "hook", "name": run.name, "pid": process, "tid": track + 1,
-            "ts": start + run.start * 1e3, "dur": run.millis * 1e3,
-            "args": {"id": run.id, "status": run.status, "flow": run.flow, "error": run.error},
+            "ph": "X", "cat": "event", "name": name.trim_end(), "pid": process, "tid": event_track(self.events.take(start, took)),
+            "ts": start, "dur": took,
+            "args": {"traceId": record.id(), "verdict": record.verdict("flow"), "reason": record.verdict("reason")},
         }));
+        let mut runs: Vec<HookRun<'_>> = record.runs().collect();
+        runs.sort_by(|one, other| one.start.total_cmp(&other.start));
+        for run in runs {
+            let (start, took) = (start.saturating_add(micros(run.start)), micros(run.millis));
+            events.push(json!({
+                "ph": "X", "cat": "hook", "name": run.name, "pid": process, "tid": hook_track(self.hooks.take(start, took)),
+                "ts": start, "dur": took,
+                "args": {"id": run.id, "status": run.status, "flow": run.flow, "error": run.error},
+            }));
+        }
+    }
+
+    /// What it and its tracks are called.
+    fn names(&self) -> Vec<Value> {
+        let called = |what: &str, track: usize, name: String| json!({"ph": "M", "name": what, "pid": self.process, "tid": track, "args": {"name": name}});
+        let own = if self.id.is_empty() { "no session".to_owned() } else { format!("session {}", self.id) };
+        let mut names = vec![called("process_name", event_track(0), own)];
+        let numbered = |what: &str, at: usize| if at == 0 { what.to_owned() } else { format!("{what} {}", at + 1) };
+        let events = (0..self.events.0.len()).map(|at| called("thread_name", event_track(at), numbered("events", at)));
+        let hooks = (0..self.hooks.0.len()).map(|at| called("thread_name", hook_track(at), numbered("hooks", at)));
+        names.extend(events.chain(hooks));
+        names
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "microseconds of this era are below 2^53")]
-fn micros(time: Timestamp) -> f64 {
-    time.as_microsecond() as f64
+/// When each track is free again.
+#[derive(Default)]
+struct Tracks(Vec<i64>);
+
+impl Tracks {
+    /// The first track that is free at this time, which is taken for so long.
+    fn take(&mut self, start: i64, took: i64) -> usize {
+        let at = self.0.iter().position(|free| *free <= start).unwrap_or(self.0.len());
+        let end = start.saturating_add(took);
+        match self.0.get_mut(at) {
+            Some(free) => *free = end,
+            None => self.0.push(end),
+        }
+        at
+    }
+}
+
+fn event_track(at: usize) -> usize {
+    2 * at + 1
+}
+
+fn hook_track(at: usize) -> usize {
+    2 * at + 2
+}
+
+/// Whole microseconds: a fraction beside the time since 1970 is more than the viewers' numbers hold.
+#[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
+fn micros(millis: f64) -> i64 {
+    (millis * 1e3).round() as i64
 }
 
 #[cfg(test)]
@@ -153,20 +197,58 @@ mod tests {
         );
     }
 
+    /// Name, process, track, start and end of everything that is shown.
+    fn slices(trace: &Value) -> Vec<(&str, u64, u64, i64, i64)> {
+        let all = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+        let number = |event: &Value, field: &str| event[field].as_i64().unwrap();
+        all.map(|event| {
+            let (start, took) = (number(event, "ts") - 1_767_225_600_500_000, number(event, "dur"));
+            let name = event["name"].as_str().unwrap();
+            (name, event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap(), start, start + took)
+        })
+        .collect()
+    }
+
     #[test]
     fn hooks_that_ran_at_once_are_on_tracks_of_their_own() {
-        let trace = chrome(&records());
-        let found: Vec<(&str, u64, f64)> = trace["traceEvents"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|event| event["ph"] == "X")
-            .map(|event| {
-                let name = event["name"].as_str().unwrap();
-                (name, event["tid"].as_u64().unwrap(), event["ts"].as_f64().unwrap() - 1_767_225_600_500_000.0)
-            })
-            .collect();
-        assert_eq!(found, [("before_tool shell", 0, 0.0), ("a", 1, 0.0), ("<b>", 2, 1000.0), ("c", 1, 3500.0)]);
+        let expected = [
+            ("before_tool shell", 1, 1, 0, 4000),
+            ("a", 1, 2, 0, 3000),
+            ("<b>", 1, 4, 1000, 4000),
+            ("c", 1, 2, 3500, 4000),
+        ];
+        assert_eq!(slices(&chrome(&records())), expected);
+    }
+
+    fn record_at(millis: u32, session: u8, took: f64, runs: &[(f64, f64)]) -> Record {
+        let time = Timestamp::from_millisecond(1_767_225_600_000 + i64::from(millis)).unwrap();
+        let hooks: Vec<Value> =
+            runs.iter().map(|(start, took)| json!({"id": "h", "startMs": start, "durationMs": took})).collect();
+        let value = json!({
+            "version": 1, "time": time.to_string(), "session": session.to_string(), "event": "e", "durationMs": took,
+            "hooks": hooks, "verdict": {},
+        });
+        Record { value }
+    }
+
+    proptest::proptest! {
+        /// Perfetto drops what overlaps with something before it on its track, and takes number 0 for the idle process.
+        #[test]
+        fn nothing_overlaps_on_a_track_whatever_the_clock_does(
+            all in proptest::collection::vec((0_u32..50, 0_u8..3, 0.0_f64..20.0, proptest::collection::vec((0.0_f64..20.0, 0.0_f64..20.0), 0..4)), 0..12)
+        ) {
+            let records: Vec<Record> = all.iter().map(|(at, session, took, runs)| record_at(*at, *session, *took, runs)).collect();
+            let trace = chrome(&records);
+            let slices = slices(&trace);
+            proptest::prop_assert_eq!(slices.len(), all.iter().map(|(_, _, _, runs)| 1 + runs.len()).sum::<usize>());
+            for (at, (_, process, track, start, end)) in slices.iter().enumerate() {
+                proptest::prop_assert!(*process > 0 && *track > 0);
+                for (_, other, beside, from, to) in slices.iter().skip(at + 1) {
+                    let is_apart = end <= from || to <= start;
+                    proptest::prop_assert!((other, beside) != (process, track) || is_apart);
+                }
+            }
+        }
     }
 
     #[test]

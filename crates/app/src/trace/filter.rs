@@ -32,13 +32,8 @@ impl TraceFilter {
             && self.session.as_ref().is_none_or(|session| record.text("session") == session)
             && (!self.blocked || !record.continues())
             && self.until.as_ref().is_none_or(|until| record.text("time") <= until.as_str())
-            && !self.is_before(record)
-    }
-
-    /// Whether a record is older than what is wanted, and with it all that come after it in the order of reading.
-    pub fn is_before(&self, record: &Record) -> bool {
-        // Both are in the one form of ISO 8601 whose order is that of time.
-        self.since.as_ref().is_some_and(|since| record.text("time") < since.as_str())
+            // All times are in the one form of ISO 8601 whose order is that of time.
+            && self.since.as_ref().is_none_or(|since| record.text("time") >= since.as_str())
     }
 }
 

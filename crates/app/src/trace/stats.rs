@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::record::{HookRun, Record, at};
+use crate::guards::UNREAD_PROJECT;
 
 /// So many of the slowest runs are named.
 const SLOWEST: usize = 5;
@@ -77,7 +78,9 @@ impl TraceStats {
         }
         record.runs().for_each(|run| self.add_run(&run, record));
         for skip in record.list("skipped") {
-            if let (Some(id), Some(reason)) = (at(skip, "id").as_str(), at(skip, "reason").as_str()) {
+            // Hooks that were not read have no counts of their own.
+            let id = at(skip, "id").as_str().filter(|id| *id != UNREAD_PROJECT);
+            if let (Some(id), Some(reason)) = (id, at(skip, "reason").as_str()) {
                 let hook = self.hooks.entry(id.to_owned()).or_default();
                 *hook.skipped.entry(reason.to_owned()).or_default() += 1;
             }
@@ -194,6 +197,12 @@ mod tests {
         assert_eq!((stats.hooks["b"].runs(), stats.hooks["b"].times_skipped()), (0, 4));
         let slowest: Vec<&str> = stats.slowest.iter().map(|run| run.trace_id.as_str()).collect();
         assert_eq!(slowest, ["3", "2", "4", "1"]);
+    }
+
+    #[test]
+    fn what_stands_for_hooks_that_were_not_read_is_no_hook() {
+        let value = json!({"skipped": [{"id": UNREAD_PROJECT, "reason": "after_block"}], "verdict": {}});
+        assert!(TraceStats::of(&[Record { value }]).hooks.is_empty());
     }
 
     #[test]

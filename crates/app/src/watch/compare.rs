@@ -10,12 +10,12 @@ use ollm_store::StatKey;
 
 use super::FileWatcher;
 use super::cause::Chain;
-use super::notifier::Touched;
 use super::rules::{IgnoreRules, is_ignore_file};
 use super::scan::MOST_FILES;
+use crate::notifier::Touched;
 
 /// How often everything is compared where the system cannot tell what was touched.
-const POLL: Duration = Duration::from_secs(1);
+pub(super) const POLL: Duration = Duration::from_secs(1);
 /// Comparing everything may take this part of the time at most.
 const POLL_SHARE: u32 = 10;
 

@@ -110,6 +110,11 @@ impl LateRuns {
         }
     }
 
+    /// Whether no hooks go on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Whether hooks go on for a file.
     pub(super) fn has(&self, path: &Path) -> bool {
         self.files.contains_key(path)

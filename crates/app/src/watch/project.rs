@@ -7,12 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 use ollm_agent::ChangedBy;
 use ollm_protocol::FileChange;
 
-use super::FileWatcher;
+use super::compare::POLL;
 use super::late::{HookRun, LateRuns};
 use super::notes::Notes;
 use super::share::{self, Share, WatchRole};
+use super::{FileWatcher, SOON};
 use crate::app::App;
 use crate::error::AppError;
+use crate::wake_signal::WakeSignal;
 
 /// Watches a project together with others: hooks hear of each change once.
 pub struct ProjectWatch {
@@ -74,6 +76,24 @@ impl ProjectWatch {
         } else {
             std::thread::sleep(patience);
         }
+    }
+
+    /// Wakes this one whenever there may be something to look at.
+    pub fn wake(&mut self, wake: &WakeSignal) {
+        let folder = self.others.as_ref().map(|(share, _)| share.folder().to_owned());
+        self.watcher.wake(wake, folder.as_deref());
+    }
+
+    /// How soon another look is worth it although nobody was woken; none where nothing is under way.
+    pub fn next_look(&self) -> Option<Duration> {
+        if !self.late.is_empty() {
+            return Some(SOON);
+        }
+        if self.is_teller() {
+            return self.watcher.next_look(Instant::now());
+        }
+        // Only that the other one ends matters here, of which its lock tells.
+        self.watcher.is_polling().then_some(POLL)
     }
 
     /// Looks whether there is a change to take; while another program tells hooks there is none. It fails when the project

@@ -6,6 +6,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use ollm_protocol::Code;
 use ollm_store::{digest_bytes, lock_file};
@@ -29,6 +30,7 @@ pub enum WatchRole {
 /// Our part among those who watch a project.
 #[derive(Debug)]
 pub(super) struct Share {
+    folder: PathBuf,
     role: WatchRole,
     teller: File,
     chat: File,
@@ -43,6 +45,7 @@ impl Share {
             lock_file(&folder.join(name)).map_err(|error| AppError::new(Code::NotWritten, error.to_string()))
         };
         let share = Share {
+            folder: folder.to_owned(),
             role,
             teller: open(TELLER)?,
             chat: open(CHAT)?,
@@ -53,6 +56,11 @@ impl Share {
         // Before the files are looked at for the first time: what changes from then on is noted for us.
         let _ = share.waiting.try_lock_shared();
         Ok(share)
+    }
+
+    /// Where the others are met: something happens there whenever one of them ends or gives up.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Whether it is we who tell hooks.
@@ -89,6 +97,8 @@ impl Share {
         let _ = self.waiting.try_lock_shared();
         self.is_teller = false;
         let _ = self.teller.unlock();
+        // Who waits hears of what happens to the file, but not of its lock.
+        let _ = self.teller.set_modified(SystemTime::now());
     }
 
     /// Whether somebody waits, who has to know what hooks were told.

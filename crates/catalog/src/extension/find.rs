@@ -12,6 +12,7 @@ use ollm_protocol::{Code, Layer, Rules, Source};
 use rustix::fs::FileType;
 
 use super::fault::{Fault, Field};
+use super::install_change::InstallChange;
 use super::read::{read, read_copy};
 use super::resolve::is_vouched;
 use super::{CopyOf, Extension, Extensions, ReadExtensions, State, Surroundings};
@@ -33,6 +34,8 @@ const MOST_FOLDERS: usize = 2000;
 const FEW: usize = 16;
 /// More threads do not make it faster.
 const MOST_THREADS: usize = 8;
+/// So often extensions are read anew because somebody installed others meanwhile.
+const MOST_CHANGES: usize = 8;
 
 /// A folder that may be an extension.
 #[derive(Debug)]
@@ -104,11 +107,32 @@ pub(crate) struct Search<'a> {
 }
 
 /// Every extension as its manifest says, the user's first; one that is still what it was is not understood anew.
-pub(super) fn read_all(search: &Search<'_>, previous: &Extensions, budget: Option<&mut Budget>) -> ReadExtensions {
+pub(super) fn read_all(search: &Search<'_>, previous: &Extensions, mut budget: Option<&mut Budget>) -> ReadExtensions {
+    let Some(directories) = search.config.extension_folders(search.places) else { return ReadExtensions::default() };
+    let users = directories.iter().filter(|(_, layer)| *layer == Layer::User).map(|(directory, _)| directory);
+    let changes = || users.clone().map(|directory| InstallChange::progress(directory)).collect::<Vec<_>>();
+    let mut before = changes();
+    for _ in 0..MOST_CHANGES {
+        let found = read_once(search, &directories, previous, budget.as_deref_mut());
+        let after = changes();
+        if after == before {
+            return found;
+        }
+        before = after;
+    }
+    read_once(search, &directories, previous, budget)
+}
+
+/// Reads all that is there at a moment at which nobody changes what is installed.
+fn read_once(
+    search: &Search<'_>,
+    directories: &[(PathBuf, Layer)],
+    previous: &Extensions,
+    budget: Option<&mut Budget>,
+) -> ReadExtensions {
     let mut found = ReadExtensions::default();
-    let Some(directories) = search.config.extension_folders(search.places) else { return found };
     let looking = Looking { places: search.places, budget, found: &mut found, seen: HashSet::new() };
-    let candidates = looking.candidates(&directories);
+    let candidates = looking.candidates(directories);
     if candidates.is_empty() {
         return found;
     }
@@ -228,9 +252,13 @@ impl Looking<'_> {
     fn folders(&mut self, directory: &Path, layer: Layer) -> io::Result<Vec<Candidate>> {
         let (entries, state) = entries(directory)?;
         self.found.looked.read(directory, Some(state));
+        let waiting = if layer == Layer::User { self.waiting(directory) } else { Vec::new() };
         let mut folders = Vec::new();
         for (name, kind) in entries {
             let path = directory.join(name);
+            if waiting.contains(&path) {
+                continue;
+            }
             let kind = match kind {
                 FileType::Unknown => FileType::from_raw_mode(path.symlink_metadata()?.mode()),
                 kind => kind,
@@ -245,6 +273,15 @@ impl Looking<'_> {
             }
         }
         Ok(folders)
+    }
+
+    /// The folders that came only for another one, which is not in place.
+    fn waiting(&mut self, directory: &Path) -> Vec<PathBuf> {
+        let waiting = InstallChange::waiting(directory);
+        if !waiting.is_empty() {
+            self.found.looked.state(&InstallChange::file(directory));
+        }
+        waiting
     }
 
     /// A link to a folder: the folder it leads to, unless a project leads out of itself.

@@ -30,7 +30,7 @@ pub(super) fn grouped(command: Command) -> Command {
     }
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}\n\
-         `ollm help COMMAND` says more about each, `ollm help CODE` explains the code of an error."
+         `ollm help COMMAND` says more, `ollm help CODE` explains the code of an error."
     ))
 }
 

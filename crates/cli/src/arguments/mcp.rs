@@ -107,9 +107,9 @@ pub(crate) enum McpCommand {
         /// The server's name
         name: String,
         /// Offer them without a terminal by naming the digest that `--json` prints
-        #[arg(long, value_name = "sha256:…", conflicts_with = "json")]
+        #[arg(long, value_name = "sha256:…")]
         digest: Option<String>,
-        /// Print as JSON what waits, and offer nothing
+        /// Print as JSON what waits, and offer nothing; with --digest what was offered
         #[arg(long)]
         json: bool,
     },

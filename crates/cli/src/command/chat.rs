@@ -26,7 +26,7 @@ pub(crate) use recap::{last_words, pick_session};
 
 pub(super) fn run(arguments: &AgentArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let mut front = LineFront::new(context, &cancel, output.asker().spinner());
+    let mut front = LineFront::new(context, &cancel, output.asker().spinner())?;
     let code = converse(arguments.options(SessionKind::Chat)?, context, &cancel, &mut front, output);
     // A person who leaves is done; a signal that ended us says so to the sender.
     if cancel.is_final() && code.is_ok() { Ok(front.stop_code()) } else { code }
@@ -89,7 +89,7 @@ fn talk(
     let show = front.show(&shared, &cancel);
     front.listen(&app.read().engine.bus);
     let hooks_context = HookContext { app, notices: &shared };
-    let files = ChatFiles::new(&app.read(), &cancel);
+    let files = ChatFiles::new(&app.read(), &cancel, front.wake());
     let session = match host.start(hooks_context, approve, show, files.listener()) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(ChatEnd::Code(BLOCKED)),
@@ -104,6 +104,8 @@ fn talk(
     let mut chat =
         Chat { session, hooks_context, output: &shared, cancel: cancel.clone(), id, watcher, files, options };
     chat.files.has_changes(app, &shared);
+    // The servers of the session are known by now.
+    chat.watcher.rest();
     front.status(&chat.status());
     front.work(false);
     let end = chat.listen(front);
@@ -138,7 +140,7 @@ impl Chat<'_, '_> {
             if self.files.is_open() {
                 front.share();
             }
-            let input = front.next(&mut || self.files.has_changes(app, self.output));
+            let input = front.next(&mut || self.files.upcoming(app, self.output));
             let line = match input {
                 Input::Text(line) => line,
                 Input::Other => String::new(),

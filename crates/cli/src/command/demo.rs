@@ -30,7 +30,7 @@ pub(super) fn run(context: &AppContext, as_json: bool, output: &mut Output) -> R
     let root = stage::Throwaway::new().map_err(|error| unwritable(&error))?;
     let cancel = Cancel::default();
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
-    let stop = Stop::listen_for(&cancel);
+    let stop = Stop::listen_for(&cancel, || {});
     let context = stage::furnish(root.path(), context).map_err(|error| unwritable(&error))?;
     stage::approve(&App::load(&context)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.

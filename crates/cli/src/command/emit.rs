@@ -34,6 +34,7 @@ pub(super) fn run(arguments: &EmitArguments, context: &AppContext, output: &mut 
     let request = request.map_err(|error| Failure::new(Code::InvalidEvent, error.to_string()))?;
     refuse_too_deep(context)?;
     let event = sent_by_hook(request.event, context);
+    output.busy("running hooks");
     let outcome = dispatch(&event, Manner::default(), context, output)?;
     if arguments.json {
         output.json(&to_json(&outcome))?;

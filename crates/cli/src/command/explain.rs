@@ -18,6 +18,7 @@ mod place;
 pub(super) fn run(arguments: &ExplainArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let ExplainArguments { what, data, json } = arguments;
     context.tell_notices(output);
+    output.busy("looking at hooks and the trace");
     let app = App::load(context)?;
     let Err(unknown) = event_named(what) else {
         return event::run(what, data.as_deref(), &app, *json, output);

@@ -39,6 +39,7 @@ pub(super) fn run(command: &ModelCommand, context: &AppContext, output: &mut Out
 
 impl Asking<'_> {
     fn list(&self, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+        output.busy("asking Ollama");
         let models = self.library.list(self.context, self.stop.cancel())?;
         if as_json {
             return output.json(&models.iter().map(entry).collect());
@@ -53,6 +54,7 @@ impl Asking<'_> {
     }
 
     fn show(&self, name: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+        output.busy("asking Ollama");
         let ModelDetails { family, parameters, quantization, capabilities, context_length, num_ctx, .. } =
             self.library.show(name, self.context, self.stop.cancel())?;
         if as_json {

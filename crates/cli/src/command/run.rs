@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &TaskArguments, context: &AppContext, output: &mut 
     context.tell_notices(output);
     app.tell_problems(output);
     tell_undeclared(context, output);
-    let stop = Stop::listen_for(&cancel);
+    let stop = Stop::listen_for(&cancel, || {});
     let _quiet = QuietTerminal::new();
     work(arguments, app, &stop, (&prompt, piped.as_deref()), output)
 }

@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use ollm_app::trace::{LeftOut, Record, Records, TraceFilter, TraceStats, array, chrome, csv, html, trail};
-use ollm_app::{App, AppContext};
+use ollm_app::{App, AppContext, FileFollower};
 use ollm_catalog::TraceSettings;
 use ollm_protocol::dialect::event_named;
 use ollm_protocol::units::iso;
 use ollm_protocol::{Code, units};
-use ollm_store::{FileError, Follower};
+use ollm_store::{FileError, Follower, RotatingLog};
 
 use crate::arguments::trace::{ExportFormat, Format, TraceArguments, TraceCommand, TraceFilters, TraceShape};
 use crate::error::{FINDING, Failure, OK};
@@ -83,6 +83,7 @@ impl<'a> Kept<'a> {
 
     /// The newest records that are wanted, oldest first as in every log, and at most so many; none if there is no trace.
     fn newest(&self, filter: &TraceFilter, number: usize, output: &mut Output) -> Result<Option<Vec<Record>>, Failure> {
+        output.busy("reading the trace");
         let mut records = self.open()?;
         let (mut found, mut any) = (Vec::new(), false);
         while found.len() < number.min(MOST)
@@ -115,6 +116,7 @@ impl<'a> Kept<'a> {
 
 /// The last session, or the one that is asked for, as a waterfall.
 fn session(wanted: Option<&str>, as_json: bool, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    output.busy("reading the trace");
     let mut records = kept.open()?;
     let mut found = Vec::new();
     let mut any = false;
@@ -182,6 +184,7 @@ pub(crate) fn named(id: &str, context: &AppContext, output: &mut Output) -> Resu
 }
 
 fn one(id: &str, kept: &Kept<'_>, output: &mut Output) -> Result<Record, Failure> {
+    output.busy("reading the trace");
     let mut records = kept.open()?;
     let mut found: Vec<Record> = Vec::new();
     for record in records.by_ref() {
@@ -248,15 +251,18 @@ pub(crate) enum LiveRecords {
     More(Vec<Record>),
 }
 
-/// Shows the newest records, and then those that come, until whoever takes them has enough.
+/// Shows the newest records, and then those that come, until whoever takes them has enough, who also waits for the files
+/// to change.
 pub(crate) fn live(
     number: usize,
     context: &AppContext,
-    mut take: impl FnMut(LiveRecords) -> ControlFlow<()>,
+    mut take: impl FnMut(LiveRecords, &mut FileFollower<'_>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let kept = Kept::find(context);
-    let Some(log) = trail(context, &kept.settings) else {
-        let _ = take(LiveRecords::Newest(Vec::new(), ", no home to keep any in"));
+    let log = trail(context, &kept.settings);
+    let mut files = FileFollower::of_files(log.iter().map(RotatingLog::path).collect());
+    let Some(log) = log else {
+        let _ = take(LiveRecords::Newest(Vec::new(), ", no home to keep any in"), &mut files);
         return Ok(());
     };
     // What comes while the newest are read is in both.
@@ -266,12 +272,12 @@ pub(crate) fn live(
     let newest = kept.newest(&TraceFilter::default(), number, &mut quiet)?.unwrap_or_default();
     let known: HashSet<String> = newest.iter().map(|record| record.id().to_owned()).collect();
     let note = if kept.settings.enabled { "" } else { ", tracing is off" };
-    if take(LiveRecords::Newest(newest, note)).is_break() {
+    if take(LiveRecords::Newest(newest, note), &mut files).is_break() {
         return Ok(());
     }
     hand_on(follower, |mut records| {
         records.retain(|record| !known.contains(record.id()));
-        Ok(take(LiveRecords::More(records)))
+        Ok(take(LiveRecords::More(records), &mut files))
     })
 }
 
@@ -282,7 +288,6 @@ fn count(
     kept: &Kept<'_>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?;
     if found.is_none() && !as_json {
         return Ok(OK);
@@ -302,7 +307,6 @@ fn count(
 }
 
 fn export(format: ExportFormat, filters: &TraceFilters, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
-    output.busy("reading the trace");
     let found = kept.newest(&wanted(filters)?, usize::MAX, output)?.unwrap_or_default();
     match format {
         ExportFormat::Json => output.json_text(&array(&found)),

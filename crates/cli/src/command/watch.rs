@@ -7,6 +7,7 @@ use ollm_app::watch::{ProjectWatch, WatchListener, watch_project};
 use ollm_app::{AppContext, Shared};
 use ollm_engine::Outcome;
 use ollm_protocol::FileChange;
+use ollm_protocol::units::counted;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -47,7 +48,7 @@ impl WatchListener for Screen<'_, '_> {
                 "polling": files.is_polling(),
             }));
         } else if watch.is_teller() {
-            let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+            let files = counted(count, "file");
             self.output.lock().tell(&format!("watching {files} in {}; Ctrl-C ends", root.display()));
         } else {
             self.output.lock().tell(&format!(

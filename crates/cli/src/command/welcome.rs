@@ -5,10 +5,10 @@ use std::path::Path;
 
 use ollm_app::AppContext;
 use ollm_app::connect::{AgentStatus, agents};
+use ollm_protocol::units::counted;
 
 use crate::error::Failure;
 use crate::output::Output;
-use crate::table::counted;
 
 /// Whether nothing was set up yet, and no model was named.
 pub(crate) fn is_first(context: &AppContext) -> bool {

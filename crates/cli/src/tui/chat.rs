@@ -8,15 +8,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use ollm_agent::Cancel;
+use ollm_app::WakeSignal;
 use ollm_app::session::SessionOptions;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
 use super::list::Step;
-use super::panel::{Action, Job, KeyHelp, Panel, PanelName};
+use super::panel::{Action, Binding, Job, Key, KeyHelp, Panel, PanelName, command_of, help_of};
 use super::screen::Inbox;
 use super::text::fitted;
 use super::theme::Theme;
@@ -45,14 +46,54 @@ const MOST_INPUT_ROWS: u16 = 6;
 const MOST_CANDIDATES: usize = 8;
 /// So many inputs may wait for their turn.
 const MOST_QUEUED: usize = 16;
-const KEYS: &[KeyHelp] = &[
-    KeyHelp { keys: "Enter", help: "send" },
-    KeyHelp { keys: "Alt+Enter, Ctrl+J", help: "a new line" },
-    KeyHelp { keys: "Tab", help: "complete" },
-    KeyHelp { keys: "Ctrl+C", help: "interrupt" },
-    KeyHelp { keys: "Up, Down", help: "what you wrote before" },
-    KeyHelp { keys: "PgUp, PgDn", help: "scroll" },
-    KeyHelp { keys: "Ctrl+D", help: "leave" },
+
+/// What can be done here; all other keys write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ChatKey {
+    /// It is the input's.
+    Write,
+    Complete,
+    Interrupt,
+    Scroll,
+    /// Back to the end of the talk.
+    Return,
+    Leave,
+}
+
+const KEYS: &[Binding<ChatKey>] = &[
+    Binding { keys: &[Key::Plain(KeyCode::Enter)], shown: "Enter", help: "send", command: ChatKey::Write },
+    Binding {
+        keys: &[Key::Alt(KeyCode::Enter), Key::Control(KeyCode::Char('j'))],
+        shown: "Alt+Enter, Ctrl+J",
+        help: "a new line",
+        command: ChatKey::Write,
+    },
+    Binding { keys: &[Key::Plain(KeyCode::Tab)], shown: "Tab", help: "complete", command: ChatKey::Complete },
+    Binding {
+        keys: &[Key::Control(KeyCode::Char('c'))],
+        shown: "Ctrl+C",
+        help: "interrupt",
+        command: ChatKey::Interrupt,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Up), Key::Plain(KeyCode::Down)],
+        shown: "Up, Down",
+        help: "what you wrote before",
+        command: ChatKey::Write,
+    },
+    Binding {
+        keys: &[
+            Key::Plain(KeyCode::PageUp),
+            Key::Plain(KeyCode::PageDown),
+            Key::Control(KeyCode::Home),
+            Key::Control(KeyCode::End),
+        ],
+        shown: "PgUp, PgDn",
+        help: "scroll",
+        command: ChatKey::Scroll,
+    },
+    Binding { keys: &[Key::Control(KeyCode::Char('d'))], shown: "Ctrl+D", help: "leave", command: ChatKey::Leave },
+    Binding { keys: &[Key::Plain(KeyCode::Esc)], shown: "Esc", help: "back to the latest", command: ChatKey::Return },
 ];
 
 /// What the conversation needs to begin.
@@ -87,7 +128,7 @@ type Completed = (String, Option<Completion>);
 enum Conversation {
     None,
     /// There is; this takes its inputs.
-    Lasts(Sender<String>),
+    Lasts(Sender<String>, WakeSignal),
     /// It is being ended, and takes no inputs.
     Ends,
 }
@@ -121,9 +162,12 @@ impl ChatPanel {
     /// Ends the conversation in order; its job tells when it is over. Inputs that wait are not begun.
     pub(crate) fn end(&mut self) {
         if self.is_alive() {
-            self.conversation = Conversation::Ends;
+            let ended = std::mem::replace(&mut self.conversation, Conversation::Ends);
             self.queued = 0;
             self.cancel.end();
+            if let Conversation::Lasts(_, wake) = ended {
+                wake.wake();
+            }
         }
     }
 
@@ -171,22 +215,43 @@ impl ChatPanel {
     }
 
     fn start(&mut self) -> Action {
+        let wake = match WakeSignal::new() {
+            Ok(wake) => wake,
+            Err(error) => {
+                self.log.add(Speaker::Failure, &error.message);
+                return Action::Changed;
+            }
+        };
         let (sender, lines) = channel();
-        self.conversation = Conversation::Lasts(sender);
+        self.conversation = Conversation::Lasts(sender, wake.clone());
         self.cancel = Cancel::default();
         let (cancel, options) = (self.cancel.clone(), self.setup.options.clone());
         let screen = self.setup.inbox.screen(PanelName::Chat, cancel.clone());
         self.work(true);
         let job = Job::new(CHAT, move |context, output| {
-            let mut front = PanelFront { screen, lines, cancel: cancel.clone(), is_shared: false };
+            let mut front = PanelFront { screen, lines, wake, cancel: cancel.clone() };
             converse(options, context, &cancel, &mut front, output)
         });
         // What interrupts the conversation interrupts the commands in it.
         Action::Run(Job { cancel: self.cancel.clone(), ..job.in_background() })
     }
 
+    fn write(&mut self, key: KeyEvent) -> Action {
+        match key.code {
+            // As everywhere, as long as nothing is written.
+            KeyCode::BackTab if self.input.is_empty() => return Action::PreviousPanel,
+            KeyCode::Char('?') if self.input.is_empty() => return Action::Help,
+            KeyCode::Enter if !self.is_alive() => return self.start(),
+            _ => {}
+        }
+        match self.input.key(key) {
+            InputState::Sent(text) => self.send(text),
+            InputState::Open => Action::Changed,
+        }
+    }
+
     fn send(&mut self, text: String) -> Action {
-        let Conversation::Lasts(lines) = &self.conversation else {
+        let Conversation::Lasts(lines, wake) = &self.conversation else {
             self.input.insert(&text);
             return Action::Changed;
         };
@@ -200,6 +265,7 @@ impl ChatPanel {
         self.queued += 1;
         // A conversation that has just ended tells so.
         let _ = lines.send(text);
+        wake.wake();
         Action::Changed
     }
 
@@ -268,7 +334,7 @@ impl ChatPanel {
 
 impl Panel for ChatPanel {
     fn keys(&self) -> Vec<KeyHelp> {
-        KEYS.to_vec()
+        help_of(KEYS)
     }
 
     fn open(&mut self) -> Action {
@@ -280,33 +346,18 @@ impl Panel for ChatPanel {
     }
 
     fn key(&mut self, key: KeyEvent) -> Action {
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let had_candidates = !std::mem::take(&mut self.candidates).is_empty();
-        match key.code {
-            KeyCode::Char('c') if is_control => return self.interrupt(),
-            KeyCode::Char('d') if is_control && self.input.is_empty() => {
-                if !self.is_alive() {
-                    return Action::Leave;
-                }
-                // The conversation ends first.
-                self.end();
-            }
-            KeyCode::Tab if self.input.is_empty() => return Action::NextPanel,
-            KeyCode::BackTab if self.input.is_empty() => return Action::PreviousPanel,
-            KeyCode::Tab => return self.complete(),
-            KeyCode::Char('?') if self.input.is_empty() => return Action::Help,
-            KeyCode::Esc if had_candidates => {}
-            KeyCode::Esc => self.log.step(Step::Last),
-            KeyCode::PageUp => self.log.step(Step::PageUp),
-            KeyCode::PageDown => self.log.step(Step::PageDown),
-            KeyCode::Home if is_control => self.log.step(Step::First),
-            KeyCode::End if is_control => self.log.step(Step::Last),
-            KeyCode::Enter if !self.is_alive() => return self.start(),
-            _ => {
-                if let InputState::Sent(text) = self.input.key(key) {
-                    return self.send(text);
-                }
-            }
+        match command_of(KEYS, key).unwrap_or(ChatKey::Write) {
+            ChatKey::Interrupt => return self.interrupt(),
+            ChatKey::Leave if self.input.is_empty() && !self.is_alive() => return Action::Leave,
+            // The conversation ends first.
+            ChatKey::Leave if self.input.is_empty() => self.end(),
+            ChatKey::Complete if self.input.is_empty() => return Action::NextPanel,
+            ChatKey::Complete => return self.complete(),
+            ChatKey::Return if had_candidates => {}
+            ChatKey::Return => self.log.step(Step::Last),
+            ChatKey::Scroll => Step::of(key.code).into_iter().for_each(|step| self.log.step(step)),
+            ChatKey::Leave | ChatKey::Write => return self.write(key),
         }
         Action::Changed
     }

@@ -2,19 +2,20 @@
 
 use ollm_app::AppContext;
 use ollm_app::doctor::{Area, Examination, Finding, Weight, examine};
+use ollm_protocol::units::counted;
 use ollm_store::{escape_for_people, one_line};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem};
-use super::panel::Binding;
+use super::panel::{Binding, Key};
 use super::text::{fitted, plain};
 use super::theme::Theme;
 use crate::arguments::{Command, DoctorArguments};
 use crate::error::Failure;
 use crate::output::Output;
-use crate::table::{counted, pairs};
+use crate::table::pairs;
 
 /// What can be done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +26,12 @@ pub(crate) enum DoctorKey {
 
 const KEYS: &[Binding<DoctorKey>] = &[
     Binding {
-        keys: &[KeyCode::Enter, KeyCode::Char('e')],
+        keys: &[Key::Plain(KeyCode::Enter), Key::Plain(KeyCode::Char('e'))],
         shown: "Enter, E",
         help: "explain its code",
         command: DoctorKey::Explain,
     },
-    Binding { keys: &[KeyCode::Char('f')], shown: "F", help: "fix what is safe", command: DoctorKey::Fix },
+    Binding { keys: &[Key::Plain(KeyCode::Char('f'))], shown: "F", help: "fix what is safe", command: DoctorKey::Fix },
 ];
 
 /// Something that was found, or an area in which all is well.

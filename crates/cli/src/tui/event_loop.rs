@@ -1,7 +1,7 @@
 //! Waits, does what the panels want done, and draws what changed.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,22 +18,18 @@ use super::theme::Theme;
 use super::ui::{Effect, Ui};
 use super::wakeup::{ENDING, Wakeup};
 use crate::arguments::agent::TuiArguments;
-use crate::ask::Asker;
+use crate::ask::{Asker, GRACE_VARIABLE, question_grace};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::person::person;
 use ollm_protocol::Code;
 
-/// How long a question takes no keys after it appeared.
-const QUESTION_GRACE: Duration = Duration::from_millis(300);
 /// More messages hold up their senders.
 const MOST_MESSAGES: usize = 1024;
 /// How often something that moves is drawn.
 const TICK: Duration = Duration::from_millis(250);
 /// Messages alone are drawn no more often than this; a key is drawn at once.
 const FRAME: Duration = Duration::from_millis(16);
-/// How often signals are looked for while somebody else has the terminal.
-const LOOKING: Duration = Duration::from_millis(50);
 
 /// Why the panels are left.
 enum End {
@@ -61,8 +57,8 @@ pub(crate) fn run(arguments: &TuiArguments, context: &AppContext) -> Result<u8, 
         inbox: inbox.clone(),
     };
     let terminal = PanelTerminal::enter(inbox.clone()).map_err(failed)?;
-    let grace = context.variable("OLLM_QUESTION_GRACE").and_then(|millis| millis.parse().ok());
-    let ui = Ui::new(Theme::of(context), first, setup, grace.map_or(QUESTION_GRACE, Duration::from_millis));
+    let grace = question_grace(context.variable(GRACE_VARIABLE).as_deref());
+    let ui = Ui::new(Theme::of(context), first, setup, grace);
     let mut event_loop = EventLoop { ui, terminal, wakeup, messages, inbox, context: context.clone(), ended_by: None };
     match event_loop.run().map_err(failed)? {
         End::Left => Ok(OK),
@@ -85,6 +81,7 @@ impl EventLoop {
     fn run(&mut self) -> io::Result<End> {
         // The first frame waits for nothing that begins with it.
         self.terminal.draw(|frame| self.ui.draw(frame))?;
+        self.terminal.outlive_kill(self.context.program.as_deref());
         let mut drawn = Instant::now();
         let mut has_keys = true;
         loop {
@@ -196,7 +193,9 @@ impl EventLoop {
     fn lend(&mut self, ready: &Sender<()>, done: &Receiver<()>) -> io::Result<()> {
         self.terminal.release();
         let _ = ready.send(());
-        while done.recv_timeout(LOOKING) == Err(RecvTimeoutError::Timeout) {
+        // Keys are meant for it.
+        while done.try_recv() == Err(TryRecvError::Empty) {
+            self.wakeup.wait_for_others()?;
             match self.wakeup.signal() {
                 // It stops with us.
                 Some(SIGTSTP) => drop(signal_hook::low_level::emulate_default_handler(SIGTSTP)),

@@ -1,6 +1,7 @@
 //! The panel of extensions: what each brings and whether it is on and approved, and keys that do what `ollm ext` does.
 
-use ollm_app::AppContext;
+use ollm_app::{App, AppContext, FileFollower};
+use ollm_protocol::units::counted;
 use ollm_store::{escape_for_people, one_line};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::form::{Field, Form};
 use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem, dotted};
-use super::panel::Binding;
+use super::panel::{Binding, Key};
 use super::text::{fitted, plain};
 use super::theme::Theme;
 use crate::arguments::Command;
@@ -17,7 +18,6 @@ use crate::arguments::ext::{Acceptance, ExtCommand, InstallArguments, SetArgumen
 use crate::command::ext::{ExtensionOverview, SettingOverview, overview};
 use crate::error::Failure;
 use crate::output::Output;
-use crate::table::counted;
 
 /// What can be done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +35,34 @@ pub(crate) enum ExtensionKey {
 
 const KEYS: &[Binding<ExtensionKey>] = &[
     Binding {
-        keys: &[KeyCode::Enter, KeyCode::Char(' ')],
+        keys: &[Key::Plain(KeyCode::Enter), Key::Plain(KeyCode::Char(' '))],
         shown: "Enter",
         help: "on/off",
         command: ExtensionKey::Toggle,
     },
-    Binding { keys: &[KeyCode::Char('s')], shown: "S", help: "settings", command: ExtensionKey::Settings },
-    Binding { keys: &[KeyCode::Char('v')], shown: "V", help: "review, approve", command: ExtensionKey::Approve },
-    Binding { keys: &[KeyCode::Char('i')], shown: "I", help: "install", command: ExtensionKey::Install },
-    Binding { keys: &[KeyCode::Char('u')], shown: "U", help: "update", command: ExtensionKey::Update },
-    Binding { keys: &[KeyCode::Char('d')], shown: "D", help: "uninstall", command: ExtensionKey::Uninstall },
-    Binding { keys: &[KeyCode::Char('r')], shown: "R", help: "what changed", command: ExtensionKey::Reload },
-    Binding { keys: &[KeyCode::Char('c')], shown: "C", help: "check", command: ExtensionKey::Validate },
-    Binding { keys: &[KeyCode::Char('t')], shown: "T", help: "test", command: ExtensionKey::Test },
+    Binding { keys: &[Key::Plain(KeyCode::Char('s'))], shown: "S", help: "settings", command: ExtensionKey::Settings },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('v'))],
+        shown: "V",
+        help: "review, approve",
+        command: ExtensionKey::Approve,
+    },
+    Binding { keys: &[Key::Plain(KeyCode::Char('i'))], shown: "I", help: "install", command: ExtensionKey::Install },
+    Binding { keys: &[Key::Plain(KeyCode::Char('u'))], shown: "U", help: "update", command: ExtensionKey::Update },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('d'))],
+        shown: "D",
+        help: "uninstall",
+        command: ExtensionKey::Uninstall,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('r'))],
+        shown: "R",
+        help: "what changed",
+        command: ExtensionKey::Reload,
+    },
+    Binding { keys: &[Key::Plain(KeyCode::Char('c'))], shown: "C", help: "check", command: ExtensionKey::Validate },
+    Binding { keys: &[Key::Plain(KeyCode::Char('t'))], shown: "T", help: "test", command: ExtensionKey::Test },
 ];
 
 /// What is done with a secret in the form.
@@ -119,13 +134,15 @@ impl ListContent for Extensions {
     fn load(context: &AppContext, feed: &Feed<ExtensionItem>, _: &mut Output) -> Result<(), Failure> {
         let mut shown = None;
         loop {
-            let (extensions, problems) = overview(context)?;
+            let app = App::load_as_is(context)?;
+            let mut files = FileFollower::of_app(&app, context);
+            let (extensions, problems) = overview(&app, context);
             let note = if problems > 0 { format!(", {}", counted(problems, "problem")) } else { String::new() };
             let now = Some((extensions.clone(), note.clone()));
             if std::mem::replace(&mut shown, now.clone()) != now {
                 feed.send(Batch::All(extensions.into_iter().map(ExtensionItem::new).collect(), note));
             }
-            if !feed.pause() {
+            if !feed.waits_for(&mut files) {
                 return Ok(());
             }
         }

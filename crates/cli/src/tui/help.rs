@@ -7,30 +7,10 @@ use ratatui::widgets::{Block, Clear};
 
 use super::dialog::centred;
 use super::list::{Step, TextView};
-use super::panel::{KeyHelp, PanelName};
+use super::panel::{KeyHelp, help_of};
 use super::text::heading;
 use super::theme::Theme;
-
-/// The keys of all panels.
-fn common() -> Vec<(String, String)> {
-    let panels = PanelName::ALL.len();
-    let own = |keys: &str, help: &str| (keys.to_owned(), help.to_owned());
-    let ways = PanelName::ALL.iter().filter_map(|panel| {
-        let letter = panel.control_letter()?;
-        Some((format!("Ctrl+{}", letter.to_ascii_uppercase()), format!("{}, where it is not Enter", panel.title())))
-    });
-    [own(&format!("F1 … F{panels}"), "a panel by its number; also Alt and the digit")]
-        .into_iter()
-        .chain(ways)
-        .chain([
-            own("Tab, Shift+Tab", "the next panel, the one before"),
-            own("?", "this help (F12 where letters are text)"),
-            own("Ctrl+L", "draw everything anew"),
-            own("Ctrl+Z", "stop the program; `fg` goes on"),
-            own("Ctrl+Q", "leave"),
-        ])
-        .collect()
-}
+use super::ui::keys::EVERYWHERE;
 
 const WIDTH: u16 = 70;
 
@@ -40,15 +20,15 @@ pub(crate) struct Help {
 
 impl Help {
     pub(crate) fn new(panel: &str, keys: &[KeyHelp], json: &str, theme: &Theme) -> Help {
-        let row = |(keys, help): (&str, &str)| {
-            let keys = Span::styled(format!("{keys:<20}"), theme.accent);
-            Line::from(vec![keys, Span::raw(help.to_owned())])
+        let row = |key: &KeyHelp| {
+            let keys = Span::styled(format!("{:<20}", key.keys), theme.accent);
+            Line::from(vec![keys, Span::raw(key.help)])
         };
         let mut lines = vec![heading(panel)];
-        lines.extend(keys.iter().map(|key| row((key.keys, key.help))));
+        lines.extend(keys.iter().map(row));
         lines.extend([Line::default(), Line::from(format!("The same for programs: {json}"))]);
         lines.extend([Line::default(), heading("Everywhere")]);
-        lines.extend(common().iter().map(|(keys, help)| row((keys, help))));
+        lines.extend(help_of(EVERYWHERE).iter().map(row));
         Help { body: TextView::new(lines) }
     }
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, AppContext, FilesSeen};
+use ollm_app::{App, AppContext, FileFollower};
 use ollm_protocol::Hook;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem, dotted};
-use super::panel::Binding;
+use super::panel::{Binding, Key};
 use super::text::plain;
 use super::theme::Theme;
 use crate::command::hook::{HookState, hook_states, hook_text};
@@ -36,18 +36,28 @@ pub(crate) enum HookKey {
 
 const KEYS: &[Binding<HookKey>] = &[
     Binding {
-        keys: &[KeyCode::Enter, KeyCode::Left, KeyCode::Right, KeyCode::Char(' ')],
+        keys: &[
+            Key::Plain(KeyCode::Enter),
+            Key::Plain(KeyCode::Left),
+            Key::Plain(KeyCode::Right),
+            Key::Plain(KeyCode::Char(' ')),
+        ],
         shown: "Enter",
         help: "on/off",
         command: HookKey::Toggle,
     },
-    Binding { keys: &[KeyCode::Char('a')], shown: "A", help: "add", command: HookKey::Add },
-    Binding { keys: &[KeyCode::Char('e')], shown: "E", help: "edit", command: HookKey::Edit },
-    Binding { keys: &[KeyCode::Char('d')], shown: "D", help: "delete", command: HookKey::Delete },
-    Binding { keys: &[KeyCode::Char('t')], shown: "T", help: "test", command: HookKey::Test },
-    Binding { keys: &[KeyCode::Char('r')], shown: "R", help: "review, trust", command: HookKey::Trust },
-    Binding { keys: &[KeyCode::Char('w')], shown: "W", help: "withdraw trust", command: HookKey::Withdraw },
-    Binding { keys: &[KeyCode::Char('o')], shown: "O", help: "open in your editor", command: HookKey::OpenEditor },
+    Binding { keys: &[Key::Plain(KeyCode::Char('a'))], shown: "A", help: "add", command: HookKey::Add },
+    Binding { keys: &[Key::Plain(KeyCode::Char('e'))], shown: "E", help: "edit", command: HookKey::Edit },
+    Binding { keys: &[Key::Plain(KeyCode::Char('d'))], shown: "D", help: "delete", command: HookKey::Delete },
+    Binding { keys: &[Key::Plain(KeyCode::Char('t'))], shown: "T", help: "test", command: HookKey::Test },
+    Binding { keys: &[Key::Plain(KeyCode::Char('r'))], shown: "R", help: "review, trust", command: HookKey::Trust },
+    Binding { keys: &[Key::Plain(KeyCode::Char('w'))], shown: "W", help: "withdraw trust", command: HookKey::Withdraw },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('o'))],
+        shown: "O",
+        help: "open in your editor",
+        command: HookKey::OpenEditor,
+    },
 ];
 
 /// A hook and how it is.
@@ -98,15 +108,10 @@ impl ListContent for Hooks {
             let broken = app.problems.iter().filter(|one| one.severity != ollm_catalog::Severity::Warning).count();
             let note = if broken > 0 { format!(", {broken} broken") } else { String::new() };
             let hooks = hook_states(app.hooks(), &app).into_iter();
+            let mut files = FileFollower::of_app(&app, context);
             feed.send(Batch::All(arranged(hooks.map(|(hook, state)| HookItem { hook, state }).collect()), note));
-            let seen = FilesSeen::by(&app, context);
-            loop {
-                if !feed.pause() {
-                    return Ok(());
-                }
-                if seen.have_changed(&app, context) {
-                    break;
-                }
+            if !feed.waits_for(&mut files) {
+                return Ok(());
             }
         }
     }

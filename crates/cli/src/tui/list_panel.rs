@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use ollm_agent::Cancel;
+use ollm_app::WakeSignal;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 
 use super::form::{Form, FormState};
 use super::list::{ListCursor, Step, TextView};
-use super::panel::{Action, Binding, Job, KeyHelp, Panel, command_of, help_of};
+use super::panel::{Action, Binding, Job, Key, KeyHelp, Panel, command_of, help_of};
 use super::theme::Theme;
 use crate::ask::Asker;
 use crate::error::{Failure, Kind, OK};
@@ -40,14 +41,55 @@ enum CommonKey {
     MoreDetails,
     LessDetails,
     Leave,
+    Choose,
+    Interrupt,
 }
 
 const COMMON: &[Binding<CommonKey>] = &[
-    Binding { keys: &[KeyCode::Char('/')], shown: "/", help: "filter", command: CommonKey::Filter },
-    Binding { keys: &[KeyCode::Char('n')], shown: "N", help: "details down", command: CommonKey::MoreDetails },
-    Binding { keys: &[KeyCode::Char('p')], shown: "P", help: "details up", command: CommonKey::LessDetails },
-    Binding { keys: &[KeyCode::Char('g')], shown: "G", help: "read anew", command: CommonKey::Reload },
-    Binding { keys: &[KeyCode::Esc, KeyCode::Char('0')], shown: "0, Esc", help: "leave", command: CommonKey::Leave },
+    Binding { keys: &[Key::Plain(KeyCode::Char('/'))], shown: "/", help: "filter", command: CommonKey::Filter },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('n'))],
+        shown: "N",
+        help: "details down",
+        command: CommonKey::MoreDetails,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('p'))],
+        shown: "P",
+        help: "details up",
+        command: CommonKey::LessDetails,
+    },
+    Binding { keys: &[Key::Plain(KeyCode::Char('g'))], shown: "G", help: "read anew", command: CommonKey::Reload },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Esc), Key::Plain(KeyCode::Char('0'))],
+        shown: "0, Esc",
+        help: "leave",
+        command: CommonKey::Leave,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Up), Key::Plain(KeyCode::Down)],
+        shown: "Up, Down",
+        help: "choose",
+        command: CommonKey::Choose,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Home), Key::Plain(KeyCode::End)],
+        shown: "Home, End",
+        help: "the first, the last",
+        command: CommonKey::Choose,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::PageUp), Key::Plain(KeyCode::PageDown)],
+        shown: "PgUp, PgDn",
+        help: "choose further away",
+        command: CommonKey::Choose,
+    },
+    Binding {
+        keys: &[Key::Control(KeyCode::Char('c'))],
+        shown: "Ctrl+C",
+        help: "interrupt, or leave",
+        command: CommonKey::Interrupt,
+    },
 ];
 
 /// A row of the list.
@@ -95,8 +137,8 @@ pub(crate) struct ListPanel<C: ListContent> {
     is_loaded: bool,
     /// Whether the panel is in front.
     is_open: bool,
-    /// Dropped where nobody looks any more.
-    looking: Option<Sender<()>>,
+    /// Ended where nobody looks any more.
+    looking: Option<WakeSignal>,
     sender: Sender<Batch<C::Item>>,
     batches: Receiver<Batch<C::Item>>,
     /// Where the list was drawn.
@@ -150,21 +192,33 @@ impl<C: ListContent> ListPanel<C> {
     fn load(&mut self) -> Action {
         if self.load != Load::None {
             self.load = Load::Outdated;
-            self.looking = None;
+            self.look_away();
             return Action::Changed;
         }
+        let looking = match WakeSignal::new() {
+            Ok(looking) => looking,
+            Err(error) => return self.act(Deed::Say(error.message)),
+        };
         self.load = Load::Running;
-        let (sender, (looking, looked)) = (self.sender.clone(), channel());
-        self.looking = self.is_open.then_some(looking);
+        let (sender, looked) = (self.sender.clone(), looking.clone());
+        self.looking = Some(looking);
+        if !self.is_open {
+            self.look_away();
+        }
         let job = Job::new(C::LOAD, move |context, output| {
             let screen = match output.asker() {
                 Asker::Dialog(screen) => Some(screen.clone()),
-                Asker::Lines(_) => None,
+                Asker::Lines(..) => None,
             };
             C::load(context, &Feed { sender, screen, looking: looked }, output).map(|()| OK)
         });
         // It goes on for as long as the panel is looked at, which is nothing to wait for.
         Action::Run(job.in_background())
+    }
+
+    /// Nobody follows what changes from now on.
+    fn look_away(&mut self) {
+        self.looking.take().iter().for_each(WakeSignal::end);
     }
 
     /// Loads anew what may have changed; nobody follows a list that is not looked at.
@@ -293,8 +347,13 @@ impl<C: ListContent> ListPanel<C> {
         !std::mem::take(&mut self.result).is_empty()
     }
 
-    fn common_key(&mut self, key: CommonKey) -> Action {
+    fn common_key(&mut self, key: CommonKey, code: KeyCode) -> Action {
         match key {
+            CommonKey::Choose => return Step::of(code).map_or(Action::None, |step| self.step(step)),
+            CommonKey::Interrupt => match &self.running {
+                Some(cancel) => cancel.interrupt(),
+                None => return Action::Leave,
+            },
             CommonKey::Leave => return Action::Leave,
             CommonKey::Reload => return self.load(),
             CommonKey::Filter => {
@@ -369,7 +428,7 @@ impl<C: ListContent> Panel for ListPanel<C> {
 
     fn close(&mut self) {
         self.is_open = false;
-        self.looking = None;
+        self.look_away();
     }
 
     fn takes_text(&self) -> bool {
@@ -382,18 +441,6 @@ impl<C: ListContent> Panel for ListPanel<C> {
         }
         if self.is_filtering {
             return self.filter_key(key);
-        }
-        if let Some(step) = Step::of(key.code) {
-            return self.step(step);
-        }
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return match &self.running {
-                Some(cancel) => {
-                    cancel.interrupt();
-                    Action::Changed
-                }
-                None => Action::Leave,
-            };
         }
         if key.code == KeyCode::Enter && self.rows.get(self.cursor.at) == Some(&Row::Exit) {
             return Action::Leave;
@@ -409,7 +456,7 @@ impl<C: ListContent> Panel for ListPanel<C> {
             let deed = self.content.command(own, chosen);
             return self.act(deed);
         }
-        command_of(COMMON, key).map_or(Action::None, |common| self.common_key(common))
+        command_of(COMMON, key).map_or(Action::None, |common| self.common_key(common, key.code))
     }
 
     fn paste(&mut self, text: &str) -> Action {

@@ -1,7 +1,7 @@
 //! The panel of MCP servers: how each is, here and in the conversations that run, its tools, and keys that do what `ollm mcp`
 //! does.
 
-use ollm_app::AppContext;
+use ollm_app::{AppContext, FileFollower};
 use ollm_store::{escape_for_people, one_line};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Style;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::form::{Field, Form};
 use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem, dotted};
-use super::panel::Binding;
+use super::panel::{Binding, Key};
 use super::text::{fitted, heading, plain};
 use super::theme::Theme;
 use crate::arguments::Command;
@@ -40,23 +40,33 @@ pub(crate) enum McpKey {
 
 const KEYS: &[Binding<McpKey>] = &[
     Binding {
-        keys: &[KeyCode::Enter, KeyCode::Char('t')],
+        keys: &[Key::Plain(KeyCode::Enter), Key::Plain(KeyCode::Char('t'))],
         shown: "Enter, T",
         help: "list its tools",
         command: McpKey::Tools,
     },
-    Binding { keys: &[KeyCode::Char('s')], shown: "S", help: "start", command: McpKey::Start },
-    Binding { keys: &[KeyCode::Char('x')], shown: "X", help: "stop", command: McpKey::Stop },
-    Binding { keys: &[KeyCode::Char('r')], shown: "R", help: "restart", command: McpKey::Restart },
-    Binding { keys: &[KeyCode::Char('l')], shown: "L", help: "logs", command: McpKey::Logs },
-    Binding { keys: &[KeyCode::Char('o')], shown: "O", help: "log in", command: McpKey::Login },
-    Binding { keys: &[KeyCode::Char('v')], shown: "V", help: "review, approve", command: McpKey::Approve },
-    Binding { keys: &[KeyCode::Char('c')], shown: "C", help: "changed tools", command: McpKey::ChangedTools },
-    Binding { keys: &[KeyCode::Char('w')], shown: "W", help: "withdraw approval", command: McpKey::Withdraw },
-    Binding { keys: &[KeyCode::Char('h')], shown: "H", help: "health", command: McpKey::Health },
-    Binding { keys: &[KeyCode::Char('f')], shown: "F", help: "forget the login", command: McpKey::Logout },
-    Binding { keys: &[KeyCode::Char('a')], shown: "A", help: "add", command: McpKey::Add },
-    Binding { keys: &[KeyCode::Char('d')], shown: "D", help: "delete", command: McpKey::Delete },
+    Binding { keys: &[Key::Plain(KeyCode::Char('s'))], shown: "S", help: "start", command: McpKey::Start },
+    Binding { keys: &[Key::Plain(KeyCode::Char('x'))], shown: "X", help: "stop", command: McpKey::Stop },
+    Binding { keys: &[Key::Plain(KeyCode::Char('r'))], shown: "R", help: "restart", command: McpKey::Restart },
+    Binding { keys: &[Key::Plain(KeyCode::Char('l'))], shown: "L", help: "logs", command: McpKey::Logs },
+    Binding { keys: &[Key::Plain(KeyCode::Char('o'))], shown: "O", help: "log in", command: McpKey::Login },
+    Binding { keys: &[Key::Plain(KeyCode::Char('v'))], shown: "V", help: "review, approve", command: McpKey::Approve },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('c'))],
+        shown: "C",
+        help: "changed tools",
+        command: McpKey::ChangedTools,
+    },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('w'))],
+        shown: "W",
+        help: "withdraw approval",
+        command: McpKey::Withdraw,
+    },
+    Binding { keys: &[Key::Plain(KeyCode::Char('h'))], shown: "H", help: "health", command: McpKey::Health },
+    Binding { keys: &[Key::Plain(KeyCode::Char('f'))], shown: "F", help: "forget the login", command: McpKey::Logout },
+    Binding { keys: &[Key::Plain(KeyCode::Char('a'))], shown: "A", help: "add", command: McpKey::Add },
+    Binding { keys: &[Key::Plain(KeyCode::Char('d'))], shown: "D", help: "delete", command: McpKey::Delete },
 ];
 
 /// One server.
@@ -174,13 +184,15 @@ impl ListContent for Servers {
     fn load(context: &AppContext, feed: &Feed<ServerItem>, _: &mut Output) -> Result<(), Failure> {
         let mut shown = None;
         loop {
-            let now = overview(context)?;
+            let servers = ollm_app::servers::Servers::load(context)?;
+            let mut files = FileFollower::of_servers(&servers);
+            let now = overview(&servers);
             if shown.as_ref() != Some(&now) {
                 let note = if now.1.is_empty() { "" } else { ", a conversation does not answer" };
                 feed.send(Batch::All(now.0.iter().cloned().map(ServerItem::new).collect(), note.to_owned()));
                 shown = Some(now);
             }
-            if !feed.pause() {
+            if !feed.waits_for(&mut files) {
                 return Ok(());
             }
         }

@@ -49,12 +49,6 @@ impl PanelName {
         }
     }
 
-    /// The letter that turns to it together with Control.
-    pub(crate) fn control_letter(self) -> Option<char> {
-        // Where a terminal cannot tell it from Enter it is Enter.
-        (self == PanelName::Mcp).then_some('m')
-    }
-
     /// The panel of this name, whatever its letters' case.
     pub(crate) fn named(name: &str) -> Option<PanelName> {
         PanelName::ALL.into_iter().find(|panel| panel.title().eq_ignore_ascii_case(name))
@@ -159,11 +153,35 @@ impl Job {
     }
 }
 
-/// One row of a panel's table of keys.
+/// A key, alone or with another one; a letter means both of its cases.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    Plain(KeyCode),
+    Control(KeyCode),
+    Alt(KeyCode),
+}
+
+impl Key {
+    fn is(self, key: KeyEvent) -> bool {
+        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
+        let (code, is_held) = match self {
+            Key::Plain(code) => (code, !control && !alt),
+            // An Esc right before it looks like Alt.
+            Key::Control(code) => (code, control),
+            Key::Alt(code) => (code, alt && !control),
+        };
+        is_held
+            && match (code, key.code) {
+                (KeyCode::Char(one), KeyCode::Char(other)) => one.eq_ignore_ascii_case(&other),
+                (one, other) => one == other,
+            }
+    }
+}
+
+/// One row of a table of keys: what a key does, and what the help says of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Binding<C> {
-    /// The keys; a letter means both of its cases.
-    pub(crate) keys: &'static [KeyCode],
+    pub(crate) keys: &'static [Key],
     /// The keys for people.
     pub(crate) shown: &'static str,
     /// What they do, in a word or two.
@@ -173,14 +191,7 @@ pub(crate) struct Binding<C> {
 
 /// The command that a key means in a table.
 pub(crate) fn command_of<C: Copy>(table: &[Binding<C>], key: KeyEvent) -> Option<C> {
-    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
-        return None;
-    }
-    let meant = |code: &KeyCode| match (code, key.code) {
-        (KeyCode::Char(one), KeyCode::Char(other)) => one.eq_ignore_ascii_case(&other),
-        (one, other) => *one == other,
-    };
-    table.iter().find(|row| row.keys.iter().any(meant)).map(|row| row.command)
+    table.iter().find(|row| row.keys.iter().any(|one| one.is(key))).map(|row| row.command)
 }
 
 /// A key and what it does, for people.

@@ -15,7 +15,7 @@ use super::panel::PanelName;
 use crate::error::Failure;
 
 /// How often somebody who waits for an answer looks whether it is still needed.
-const LOOKING: Duration = Duration::from_millis(50);
+const LOOKING: Duration = Duration::from_millis(250);
 
 /// What comes to the panels from other threads.
 pub(crate) enum Message {
@@ -106,9 +106,14 @@ impl Inbox {
     /// Sends a message; false where the panels are gone. A full inbox holds the sender up.
     pub(crate) fn send(&self, message: Message) -> bool {
         let sent = self.sender.send(message).is_ok();
+        self.wake();
+        sent
+    }
+
+    /// Wakes the panels.
+    fn wake(&self) {
         // A full pipe wakes them as well.
         let _ = (&*self.waker).write(&[0]);
-        sent
     }
 
     /// The screen for what belongs to a panel.
@@ -182,6 +187,7 @@ impl Screen {
         let _ = is_ready.recv();
         let made = works();
         drop(ended);
+        self.inbox.wake();
         made
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic::{self, PanicHookInfo};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -20,10 +21,14 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute, queue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::termios::{
+    ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, Termios, tcgetattr, tcsetattr,
+};
 use signal_hook::consts::SIGTSTP;
 
 use super::keyboard::Keyboard;
 use super::panel::PanelName;
+use super::restorer::Restorer;
 use super::screen::{Inbox, Message};
 
 /// A frame is written in pieces of this size.
@@ -41,15 +46,25 @@ pub(crate) struct PanelTerminal {
     drawing: Option<Drawing>,
     keyboard: Keyboard,
     previous_hook: Arc<PanicHook>,
+    /// How the terminal was.
+    modes: Option<Termios>,
+    /// Gives it back where we are killed.
+    restorer: Option<Restorer>,
 }
 
 impl PanelTerminal {
     pub(crate) fn enter(inbox: Inbox) -> io::Result<PanelTerminal> {
         let previous_hook: Arc<PanicHook> = Arc::new(panic::take_hook());
         panic::set_hook(restoring(thread::current().id(), inbox, Arc::clone(&previous_hook)));
-        let mut terminal = PanelTerminal { drawing: None, keyboard: Keyboard::default(), previous_hook };
+        let (keyboard, modes) = (Keyboard::default(), tcgetattr(io::stdin()).ok());
+        let mut terminal = PanelTerminal { drawing: None, keyboard, previous_hook, modes, restorer: None };
         terminal.resume().inspect_err(|_| drop(give_back()))?;
         Ok(terminal)
+    }
+
+    /// Has another process give the terminal back should we be killed.
+    pub(crate) fn outlive_kill(&mut self, program: Option<&Path>) {
+        self.restorer = program.zip(self.modes.as_ref()).and_then(|(program, modes)| Restorer::start(program, modes));
     }
 
     /// Draws what changed.
@@ -105,6 +120,7 @@ impl PanelTerminal {
             // Dropped, it would tell on a terminal that is gone.
             std::mem::forget(drawing);
         }
+        self.restorer.as_mut().into_iter().for_each(Restorer::left);
     }
 
     /// Takes the terminal over, after it was left.
@@ -117,6 +133,7 @@ impl PanelTerminal {
             Clear(ClearType::All)
         )?;
         self.drawing = Some(blank()?);
+        self.restorer.as_mut().into_iter().for_each(Restorer::taken);
         Ok(())
     }
 
@@ -176,6 +193,30 @@ fn take_over() -> io::Result<()> {
 
 /// Leaves the terminal as it was; an error says that it is gone.
 fn give_back() -> io::Result<()> {
+    leave_screen().and(disable_raw_mode())
+}
+
+/// The modes that the panels change, as numbers.
+pub(super) fn mode_bits(modes: &Termios) -> [u64; 4] {
+    [modes.input_modes.bits(), modes.output_modes.bits(), modes.control_modes.bits(), modes.local_modes.bits()]
+        .map(u64::from)
+}
+
+/// Leaves the terminal as it was when it had these modes.
+pub(super) fn restore(bits: &[u64]) -> io::Result<()> {
+    leave_screen()?;
+    let mut modes = tcgetattr(io::stdout())?;
+    if let [input, output, control, local] = *bits {
+        modes.input_modes = InputModes::from_bits_retain(input.try_into().unwrap_or_default());
+        modes.output_modes = OutputModes::from_bits_retain(output.try_into().unwrap_or_default());
+        modes.control_modes = ControlModes::from_bits_retain(control.try_into().unwrap_or_default());
+        modes.local_modes = LocalModes::from_bits_retain(local.try_into().unwrap_or_default());
+    }
+    Ok(tcsetattr(io::stdout(), OptionalActions::Now, &modes)?)
+}
+
+/// Leaves the screen as it was, but not the modes of the terminal.
+fn leave_screen() -> io::Result<()> {
     let told = execute!(
         io::stdout(),
         EndSynchronizedUpdate,
@@ -185,8 +226,7 @@ fn give_back() -> io::Result<()> {
         LeaveAlternateScreen,
         cursor::Show
     );
-    let told = told.and_then(|()| io::stdout().flush());
-    told.and(disable_raw_mode())
+    told.and_then(|()| io::stdout().flush())
 }
 
 /// A panic of the panels is told on a terminal that can be read; one of another thread is told in the panels.

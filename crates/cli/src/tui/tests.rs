@@ -450,6 +450,10 @@ fn nothing_is_drawn_and_nothing_wakes_while_nothing_happens() {
     assert!(!ui.take_change() && !ui.is_moving());
     ui.message(Message::Chat(ChatNews::Working(true)));
     assert!(ui.is_moving());
+    drop(asked(&mut ui, "May it run?"));
+    assert!(!ui.is_moving(), "everything waits for the person");
+    ui.message(Message::Withdraw(7));
+    assert!(ui.is_moving());
     ui.message(Message::Chat(ChatNews::Working(false)));
     assert!(!ui.is_moving());
 }

@@ -11,7 +11,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::list_panel::{Batch, Deed, Feed, ListContent, ListItem};
-use super::panel::Binding;
+use super::panel::{Binding, Key};
 use super::text::{fitted, plain, styled};
 use super::theme::Theme;
 use crate::arguments::trace::{TraceArguments, TraceCommand, TraceFilters};
@@ -40,15 +40,20 @@ pub(crate) enum TraceKey {
 
 const KEYS: &[Binding<TraceKey>] = &[
     Binding {
-        keys: &[KeyCode::Enter, KeyCode::Char('e')],
+        keys: &[Key::Plain(KeyCode::Enter), Key::Plain(KeyCode::Char('e'))],
         shown: "Enter, E",
         help: "explain its verdict",
         command: TraceKey::Explain,
     },
-    Binding { keys: &[KeyCode::Char('b')], shown: "B", help: "refused ones only", command: TraceKey::Blocked },
-    Binding { keys: &[KeyCode::Char('w')], shown: "W", help: "its session", command: TraceKey::Session },
-    Binding { keys: &[KeyCode::Char('s')], shown: "S", help: "statistics", command: TraceKey::Stats },
-    Binding { keys: &[KeyCode::Char('r')], shown: "R", help: "replay it", command: TraceKey::Replay },
+    Binding {
+        keys: &[Key::Plain(KeyCode::Char('b'))],
+        shown: "B",
+        help: "refused ones only",
+        command: TraceKey::Blocked,
+    },
+    Binding { keys: &[Key::Plain(KeyCode::Char('w'))], shown: "W", help: "its session", command: TraceKey::Session },
+    Binding { keys: &[Key::Plain(KeyCode::Char('s'))], shown: "S", help: "statistics", command: TraceKey::Stats },
+    Binding { keys: &[Key::Plain(KeyCode::Char('r'))], shown: "R", help: "replay it", command: TraceKey::Replay },
 ];
 
 /// One event of the trace.
@@ -141,13 +146,13 @@ impl ListContent for Events {
 
     fn load(context: &AppContext, feed: &Feed<TraceItem>, _: &mut Output) -> Result<(), Failure> {
         let items = |records: Vec<Record>| records.into_iter().map(TraceItem::new).collect::<Vec<_>>();
-        live(NEWEST, context, |records| {
+        live(NEWEST, context, |records, files| {
             match records {
                 LiveRecords::Newest(records, note) => feed.send(Batch::All(items(records), note.to_owned())),
                 LiveRecords::More(records) if records.is_empty() => {}
                 LiveRecords::More(records) => feed.send(Batch::More(items(records))),
             }
-            if feed.pause() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if feed.waits_for(files) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     }
 

@@ -18,13 +18,17 @@ use super::hooks::Hooks;
 use super::list::Step;
 use super::list_panel::ListPanel;
 use super::mcp::Servers;
-use super::panel::{Action, Job, Panel, PanelName};
+use super::panel::{Action, Job, Panel, PanelName, command_of};
 use super::screen::Message;
 use super::theme::Theme;
 use super::trace::Events;
+use crate::command::chat::front::written_text;
 use crate::error::Failure;
 
 mod draw;
+pub(super) mod keys;
+
+use keys::{EVERYWHERE, GlobalKey};
 
 /// How long a conversation may take to end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -158,9 +162,10 @@ impl Ui {
         self.has_changed = true;
     }
 
-    /// Whether something moves, so that it is drawn now and then.
+    /// Whether something moves, so that it is drawn now and then; while a person is asked, everything waits.
     pub(crate) fn is_moving(&self) -> bool {
-        !self.running.is_empty() || self.panels.chat.is_moving() || self.leaving.is_some()
+        let works = !self.running.is_empty() || self.panels.chat.is_moving();
+        self.leaving.is_some() || works && self.questions.is_empty()
     }
 
     /// A moment is over while something moves.
@@ -230,13 +235,14 @@ impl Ui {
     fn key(&mut self, key: KeyEvent) {
         self.has_changed = true;
         self.notice = None;
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('l') if control => return self.effects.push(Effect::Clear),
-            KeyCode::Char('z') if control => return self.effects.push(Effect::Stop),
-            KeyCode::Char('q') if control => return self.quit(),
-            KeyCode::Char('c') if control && self.leaving.is_some() => return self.quit(),
-            KeyCode::Char('c') if control => {}
+        let common = command_of(EVERYWHERE, key);
+        let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+        match common {
+            Some(GlobalKey::Redraw) => return self.effects.push(Effect::Clear),
+            Some(GlobalKey::Stop) => return self.effects.push(Effect::Stop),
+            Some(GlobalKey::Quit) => return self.quit(),
+            _ if is_interrupt && self.leaving.is_some() => return self.quit(),
+            _ if is_interrupt => {}
             _ if self.is_too_small => return,
             _ => {}
         }
@@ -249,7 +255,9 @@ impl Ui {
                 Some(step) => help.step(step),
                 None => self.help = None,
             }
-        } else if !self.common_key(key) {
+        } else if let Some(common) = common.filter(|_| !self.is_text(key)) {
+            self.common_key(common, key.code);
+        } else {
             let (name, action) = (self.front, self.front().key(key));
             self.act(name, action);
         }
@@ -273,38 +281,32 @@ impl Ui {
         self.effects.push(Effect::DiscardInput);
     }
 
-    /// Keys that mean the same in all panels; whether it was one.
-    fn common_key(&mut self, key: KeyEvent) -> bool {
-        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
-        let is_text = self.front().takes_text();
-        let panel = match key.code {
-            KeyCode::F(12) => return self.show_help(),
-            KeyCode::Char(letter) if control => {
-                PanelName::ALL.iter().find(|panel| panel.control_letter() == Some(letter.to_ascii_lowercase()))
-            }
-            KeyCode::F(number) => PanelName::ALL.get(usize::from(number).wrapping_sub(1)),
-            KeyCode::Char(digit) if alt || !is_text => {
-                digit.to_digit(10).and_then(|digit| PanelName::ALL.get((digit as usize).wrapping_sub(1)))
-            }
-            _ => None,
-        };
-        if let Some(panel) = panel {
-            self.turn_to(*panel);
-            return true;
-        }
-        match key.code {
-            KeyCode::Tab if !is_text => self.turn(1),
-            KeyCode::BackTab if !is_text => self.turn(PanelName::ALL.len() - 1),
-            KeyCode::Char('?') if !is_text => return self.show_help(),
-            _ => return false,
-        }
-        true
+    /// Whether a key is text for the panel in front.
+    fn is_text(&mut self, key: KeyEvent) -> bool {
+        let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        let writes = matches!(key.code, KeyCode::Char(_) | KeyCode::Tab | KeyCode::BackTab);
+        is_plain && writes && self.front().takes_text()
     }
 
-    fn show_help(&mut self) -> bool {
+    fn common_key(&mut self, common: GlobalKey, code: KeyCode) {
+        match common {
+            GlobalKey::Panel => {
+                if let Some(name) = keys::place_of(code).and_then(|place| PanelName::ALL.get(place)) {
+                    self.turn_to(*name);
+                }
+            }
+            GlobalKey::Servers => self.turn_to(PanelName::Mcp),
+            GlobalKey::Turn if code == KeyCode::BackTab => self.turn(PanelName::ALL.len() - 1),
+            GlobalKey::Turn => self.turn(1),
+            GlobalKey::Help => self.show_help(),
+            // These come before all others.
+            GlobalKey::Redraw | GlobalKey::Stop | GlobalKey::Quit => {}
+        }
+    }
+
+    fn show_help(&mut self) {
         let (title, keys, json) = (self.front.title(), self.front().keys(), self.front.json_command());
         self.help = Some(Help::new(title, &keys, json, &self.theme));
-        true
     }
 
     /// So many panels further; after the last comes the first.
@@ -330,7 +332,7 @@ impl Ui {
             Action::None | Action::Changed => {}
             Action::NextPanel => self.turn(1),
             Action::PreviousPanel => self.turn(PanelName::ALL.len() - 1),
-            Action::Help => drop(self.show_help()),
+            Action::Help => self.show_help(),
             Action::Run(job) if job.is_background => self.effects.push(Effect::Spawn(panel, job)),
             Action::Run(job) => {
                 self.running.push(RunningJob { panel, title: job.title.clone(), since: Instant::now() });
@@ -378,7 +380,7 @@ impl Ui {
         self.has_changed = true;
         let text: String = text.replace("\r\n", "\n").replace('\r', "\n");
         let kept = text.get(..text.floor_char_boundary(LONGEST_PASTE)).unwrap_or_default();
-        let clean: String = kept.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect();
+        let clean = written_text(kept);
         if let Some(dialog) = self.questions.front_mut() {
             return dialog.paste(&clean);
         }

@@ -62,6 +62,14 @@ impl Wakeup {
         Ok((wakeup, waker))
     }
 
+    /// Sleeps until something comes that is no key.
+    pub(crate) fn wait_for_others(&mut self) -> io::Result<()> {
+        let has_keyboard = std::mem::replace(&mut self.has_keyboard, false);
+        let waited = self.wait(None);
+        self.has_keyboard = has_keyboard;
+        waited.map(drop)
+    }
+
     /// Sleeps until something comes, or until the moment is over.
     pub(crate) fn wait(&mut self, moment: Option<Duration>) -> io::Result<Awake> {
         let stdin = io::stdin();

@@ -249,6 +249,17 @@ impl Lab {
         found
     }
 
+    /// Builds a library that takes the place of functions of the C library, for `LD_PRELOAD`.
+    pub(crate) fn preloaded(&self, name: &str, code: &str) -> String {
+        let source = self.write(&format!("{name}.c"), code);
+        let library = source.with_extension("so");
+        let mut compiler = self.program("cc");
+        compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl");
+        let built = finish(compiler, b"");
+        assert_eq!(built.code, 0, "{built:?}");
+        library.to_str().unwrap().to_owned()
+    }
+
     /// A pipe with a name, through which hooks can tell how far they are.
     pub(crate) fn fifo(&self, name: &str) -> PathBuf {
         let path = self.root.join(name);
@@ -387,6 +398,18 @@ pub(crate) fn python() -> PathBuf {
         PathBuf::from(String::from_utf8(output.stdout).unwrap())
     });
     program.clone()
+}
+
+/// Whether a test may mount a disk of its own. Not in a namespace of users: whoever runs in one may be an agent that hides.
+#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
+pub(crate) fn may_mount() -> bool {
+    let mut probe = Command::new("unshare");
+    let may = probe.args(["-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).stderr(Stdio::null()).status();
+    let may = may.is_ok_and(|status| status.success());
+    if !may {
+        eprintln!("skipped: no right to mount a disk");
+    }
+    may
 }
 
 /// Waits until something holds.

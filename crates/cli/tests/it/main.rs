@@ -67,6 +67,7 @@ mod switching;
 mod task;
 mod telemetry;
 mod terminal;
+mod too_soon;
 mod trace;
 mod transcripts;
 mod trust;

@@ -356,6 +356,7 @@ fn a_question_for_a_secret_leaves_the_terminal_as_it_was_whichever_way_it_ends()
     ] {
         let mut command: Command = lab.program(python().to_str().unwrap());
         command.args(["-c", WATCHER, way, OLLM, "ext", "set", "one", "pin"]).env("TERM", "xterm-256color");
+        command.env("OLLM_QUESTION_GRACE", "0");
         let ran = finish(command, b"");
         assert_eq!(ran.stdout.trim(), seen, "{way}: {ran:?}");
     }

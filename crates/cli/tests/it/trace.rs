@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::lab::{Lab, Ran, shell_event};
 
+mod clock;
 mod disk;
 mod late;
 mod log;

@@ -1,9 +1,11 @@
 //! The panels, by a keyboard and a screen that are made for the test.
 
+use crate::lab::Lab;
 use crate::lab::pty::Pty;
 
 mod approvals;
 mod chat;
+mod clock;
 mod common;
 mod doctor;
 mod extensions;
@@ -26,6 +28,18 @@ fn leave(mut panels: Pty) {
 fn choose(panel: &mut Pty, name: &str) {
     panel.types("/").types(name).types("\r").sees(&format!("/{name} "));
     panel.types("\x1b[F").sees(&format!("┌ {name} ─"));
+}
+
+/// Presses a key, and sees what the command prints that it stands for.
+fn prints(panel: &mut Pty, lab: &Lab, key: &str, title: &str, command: &[&str]) {
+    let ran = lab.run(command);
+    let told = format!("{}{}", ran.stdout, ran.stderr).replace("ollm: ", "");
+    panel.types(key).sees(&format!("┌ {title}"));
+    for line in told.lines().map(str::trim).filter(|line| !line.is_empty()).take(5) {
+        panel.sees(&line.chars().take(40).collect::<String>());
+    }
+    panel.sees_no_more(&format!("{title} · "));
+    panel.types("\x1b").sees_no_more(&format!("┌ {title}"));
 }
 
 /// Presses a key, sees what came of it, and waits until what it began is over: there is one command at a time.

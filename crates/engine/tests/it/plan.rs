@@ -80,6 +80,8 @@ fn file_patterns_look_at_the_paths_of_the_event_from_the_project_root() {
     assert_eq!(plan(json!({"file_path": "../src/a.rs"})), None);
     let other = "`a.md` does not match `src/*.rs`".to_owned();
     assert_eq!(plan(json!({"path": "a.md"})), Some(("pattern", other)));
+    let both = "neither `a.md` nor `b.md` matches `src/*.rs`".to_owned();
+    assert_eq!(plan(json!({"path": "a.md", "file_path": "b.md"})), Some(("pattern", both)));
     let none = "`filePatterns` wants a file that matches `src/*.rs`, and the event names none".to_owned();
     assert_eq!(plan(json!({})), Some(("pattern", none)));
 }

@@ -94,7 +94,10 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
     if run.args.iter().any(|arg| precious.is_secret(arg, &run.place)) {
         return Some((Flow::Ask, "removes a secret that exists only once"));
     }
+    // A plain name is one file, wherever a link of that name leads.
+    let is_one = |target: &&Field| !recursive && !maybe && precious.is_ordinary(target, &run.place);
     operands(run)
+        .filter(|target| !is_one(target))
         .filter_map(|target| {
             let worth = precious.worth(target, &run.place);
             match (recursive, worth) {

@@ -29,7 +29,7 @@ impl<'a> Tests<'a> {
         let mut wanted = patterns(&search.wanted);
         let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
         let names = patterns(&search.wanted);
-        wanted.retain(|pattern| roots.may_end(pattern));
+        wanted.retain(|pattern| pattern.has_folder() || roots.may_end(pattern));
         Tests { wants: !search.wanted.is_empty(), names, wanted, left_out: patterns(&search.left_out), usual }
     }
 
@@ -51,7 +51,10 @@ impl<'a> Tests<'a> {
         let rest = key_parts(rest);
         let path = format!("./{}", rest.join("/"));
         let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
-        let is_there = |pattern: &&Pattern<'_>| !pattern.is_vague() || guarded.exists;
+        let finds_inside = |pattern: &Pattern<'_>| guarded.may_be_folder() && pattern.fits_inside(&path);
+        let is_there = |pattern: &&Pattern<'_>| {
+            !pattern.is_vague() || guarded.exists || rest.iter().any(|part| pattern.is_around(part))
+        };
         if self.left_out.iter().any(fits) {
             return false;
         }
@@ -59,6 +62,7 @@ impl<'a> Tests<'a> {
             return guarded.exists;
         }
         self.wanted.iter().filter(is_there).any(fits)
+            || self.wanted.iter().any(finds_inside)
             || (self.usual && guarded.exists && guarded.may_be_folder())
             || guarded.holds(|name| self.names.iter().any(|pattern| pattern.fits(name)))
     }

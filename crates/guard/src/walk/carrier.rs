@@ -182,19 +182,45 @@ fn option_words(carrier: &Carrier, option: &Field) -> Option<usize> {
     (!option.open()).then_some(1)
 }
 
-/// Tools with a verb (`run`, `exec`) before the command.
-const RUNNERS: Names<32> = Names::of(&[
-    &["uv", "poetry", "pipenv", "pdm", "bundle", "mise", "rye", "hatch"],
-    // Scripts of others stand where their verb does, and have words of their own.
-    &["bun", "pnpm", "yarn"],
-]);
+/// Programs with another command behind them: by which tables, each a bit of what [`Names`] says.
+const NAMES: Names<128> = with_carriers(
+    Names::of(&[
+        // Tools with a verb (`run`, `exec`) before the command.
+        &["uv", "poetry", "pipenv", "pdm", "bundle", "mise", "rye", "hatch"],
+        // Scripts of others stand where their verb does, and have words of their own.
+        &["bun", "pnpm", "yarn"],
+    ]),
+    CARRIER,
+);
+const RUNNER_ANYWHERE: u16 = 1;
+const RUNNER_FIRST: u16 = 1 << 1;
+const CARRIER: u16 = 1 << 2;
 
-pub(super) fn verb_of_runner(name: &str, fields: &[Field]) -> Option<usize> {
-    let is_verb = |field: &Field| matches!(field.known(), Some("run" | "exec" | "x" | "dlx"));
-    match RUNNERS.tables_with(name) {
-        0 => None,
-        1 => fields.iter().position(is_verb),
-        _ => fields.get(1).filter(|verb| is_verb(verb)).map(|_| 1),
+/// What is known of a program by its name alone.
+#[derive(Clone, Copy)]
+pub(super) struct CarrierKind(u16);
+
+impl CarrierKind {
+    pub(super) fn of(name: &str) -> CarrierKind {
+        CarrierKind(NAMES.tables_with(name))
+    }
+
+    /// The carrier of this name: a program that runs the command behind its options.
+    pub(super) fn carrier(self, name: &str) -> Option<&'static Carrier> {
+        if self.0 & CARRIER == 0 {
+            return None;
+        }
+        CARRIERS.binary_search_by_key(&name, |carrier| carrier.name).ok().and_then(|at| CARRIERS.get(at))
+    }
+
+    /// Where the verb of a runner stands.
+    pub(super) fn verb(self, fields: &[Field]) -> Option<usize> {
+        let is_verb = |field: &Field| matches!(field.known(), Some("run" | "exec" | "x" | "dlx"));
+        match self.0 {
+            RUNNER_ANYWHERE => fields.iter().position(is_verb),
+            RUNNER_FIRST => fields.get(1).filter(|verb| is_verb(verb)).map(|_| 1),
+            _ => None,
+        }
     }
 }
 
@@ -205,8 +231,6 @@ pub(super) fn is_cluster(option: &str, letter: char) -> bool {
         .is_some_and(|letters| letters.chars().all(|next| next.is_ascii_alphabetic()) && letters.contains(letter))
 }
 
-const NAMES: Names<128> = with_carriers(Names::of(&[]), 1);
-
 /// Adds the names of all carriers.
 pub(super) const fn with_carriers<const ROOM: usize>(mut names: Names<ROOM>, bit: u16) -> Names<ROOM> {
     let mut carriers = CARRIERS;
@@ -215,14 +239,6 @@ pub(super) const fn with_carriers<const ROOM: usize>(mut names: Names<ROOM>, bit
         carriers = rest;
     }
     names
-}
-
-/// The carrier of this name: a program that runs the command behind its options.
-pub(super) fn find_carrier(name: &str) -> Option<&'static Carrier> {
-    if NAMES.tables_with(name) == 0 {
-        return None;
-    }
-    CARRIERS.binary_search_by_key(&name, |carrier| carrier.name).ok().and_then(|at| CARRIERS.get(at))
 }
 
 #[cfg(test)]
@@ -250,7 +266,7 @@ mod tests {
             ("time -x tool", "tool", false),
         ] {
             let fields: Vec<Field> = line.split(' ').map(Field::literal).collect();
-            let carried = carried(&fields, find_carrier(&fields[0].text).unwrap());
+            let carried = carried(&fields, CarrierKind::of(&fields[0].text).carrier(&fields[0].text).unwrap());
             assert_eq!((fields[carried.at].text.as_str(), carried.known), (command, known), "{line}");
         }
     }

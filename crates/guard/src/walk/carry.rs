@@ -4,7 +4,7 @@ use std::{borrow::Cow, path::Path, sync::OnceLock};
 
 use super::{
     Feed, Run, Walker,
-    carrier::{COMMAND, Carried, RUNNER, WATCH, carried, find_carrier, is_cluster, verb_of_runner},
+    carrier::{COMMAND, Carried, CarrierKind, RUNNER, WATCH, carried, is_cluster},
     shells::SHELLS,
     streams,
 };
@@ -59,7 +59,8 @@ impl Walker {
                 // Prose sets no variables.
                 return if self.outer.names.is_empty() { self.unclear(reason) } else { self.unknown(reason) };
             };
-            if let Some(carrier) = find_carrier(&name) {
+            let kind = CarrierKind::of(&name);
+            if let Some(carrier) = kind.carrier(&name) {
                 let carried = carried(&fields, carrier);
                 self.carrier_options(&fields, &carried, feed, depth);
                 fields = fields.skip(carried.at);
@@ -71,7 +72,7 @@ impl Walker {
             } else if name == "env" {
                 let Some(at) = self.env(&fields, depth) else { return };
                 fields = fields.skip(at);
-            } else if let Some(at) = verb_of_runner(&name, &fields) {
+            } else if let Some(at) = kind.verb(&fields) {
                 let behind = fields.skip(at);
                 fields = behind.skip(carried(&behind, &RUNNER).at);
             } else if name == "eval" && fields.iter().all(|field| field.known().is_some_and(is_plain)) {
@@ -255,6 +256,7 @@ impl Walker {
                 _ if assigns => {
                     let (name, value) = text.split_once('=').unwrap_or_default();
                     self.outer.taint(name);
+                    self.set_for_program(name, field.known().map(|_| value));
                     self.guess_value(value, depth);
                 }
                 _ if text.starts_with('-') => {}

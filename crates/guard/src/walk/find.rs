@@ -84,13 +84,17 @@ fn commands(args: &[Field]) -> impl Iterator<Item = &[Field]> {
 
 /// Whether a `find` looks at names, times or sizes before it acts, and acts on nothing else.
 pub(crate) fn is_filtered(args: &[Field]) -> bool {
+    let is_not = |arg: &Field| matches!(arg.text.as_str(), "!" | "-not");
     let filters = args.iter().enumerate().any(|(at, arg)| {
         let value = args.get(at + 1).map(|value| value.text.as_str()).unwrap_or_default();
         let all = matches!(value, "*" | ".*" | "**" | "?*" | "*/*");
         let special = arg.text == "-type" && !value.contains(['f', 'd']);
-        (FILTERS.contains(&arg.text.as_str()) || arg.text.starts_with("-newer") || special) && !all
+        let refused = at.checked_sub(1).and_then(|before| args.get(before)).is_some_and(is_not);
+        (FILTERS.contains(&arg.text.as_str()) || arg.text.starts_with("-newer") || special) && !all && !refused
     });
-    filters && !args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | "!" | "-not" | ","))
+    // What is in parentheses may be refused as a whole.
+    let refuses_group = args.iter().any(is_not) && args.iter().any(|arg| arg.text == "(");
+    filters && !refuses_group && !args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | ","))
 }
 
 /// The folders `find` starts from.

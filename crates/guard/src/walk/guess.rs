@@ -205,6 +205,9 @@ impl Walker {
         let mut before = "";
         for (at, field) in fields.iter().enumerate().take_while(|(_, field)| field.text != "--") {
             let text = field.text.as_str();
+            if let Some((name, value)) = text.split_once('=').filter(|_| declares) {
+                self.set_for_program(name, field.known().map(|_| value));
+            }
             let names = declares || text.starts_with("--") || text.starts_with("-o") || before == "-o";
             let value = match text.split_once('=') {
                 Some((name, value)) if names && is_run_name(name) => Some(value),

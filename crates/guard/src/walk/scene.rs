@@ -110,8 +110,11 @@ impl<'a> Scene<'_, 'a> {
             }
             self.substitutions(values, depth);
             // Programs run what some variables hold: an editor, a pager, a prompt.
-            let runs = !words.is_empty() || is_run_name(&assign.name);
-            if let Some(text) = assign.value.as_ref().filter(|_| runs).and_then(|word| literal(word)) {
+            let text = assign.value.as_ref().and_then(|word| literal(word));
+            if !words.is_empty() {
+                self.walker.set_for_program(&assign.name, text.as_deref());
+            }
+            if let Some(text) = text.filter(|_| !words.is_empty() || is_run_name(&assign.name)) {
                 self.walker.guess_value(&text, depth);
             }
         }

@@ -85,7 +85,8 @@ fn by_verb(run: &Run) -> Vec<Touch> {
             let folders = each(rest.clone(), Touch::Perhaps);
             each(rest.iter().cloned().chain(below), Touch::Content).into_iter().chain(folders).collect()
         }
-        _ => Vec::new(),
+        // Most name commits and branches; what is a path may change.
+        _ => each(rest, Touch::Perhaps),
     };
     if !matches!(verb, Some("config" | "bundle")) {
         touches.extend(folders.into_iter().filter(away).map(Touch::Merge));

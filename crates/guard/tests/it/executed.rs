@@ -77,6 +77,10 @@ impl Home {
     }
 
     fn restore(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        for folder in [self.path(), self.path().join("work"), self.project()] {
+            let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o755));
+        }
         let _ = fs::remove_dir_all(self.path());
         for file in self.precious() {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -121,15 +125,30 @@ impl Home {
         ProcessBox::new(BoxMeans::Namespaces, &rules).ok()
     }
 
+    /// What of the protected files is gone or changed, or was added.
+    fn lost_protected(&self) -> Option<PathBuf> {
+        let own = self.path().join(".ollm");
+        let intact = |file: &PathBuf| fs::read(file).is_ok_and(|text| text == b"precious");
+        let names = |folder: &Path| fs::read_dir(folder).map_or(0, Iterator::count);
+        let lost = self.precious().into_iter().find(|file| file.starts_with(&own) && !intact(file));
+        lost.or_else(|| (names(&own) != 2 || names(&own.join("hooks")) != 1).then_some(own))
+    }
+
     fn execute_in(&self, process_box: ProcessBox, shell: &str, command: &str) {
+        let shell = self.folder.path().join("bin").join(shell);
+        self.execute_words(process_box, &[shell.to_str().unwrap().to_owned(), "-c".to_owned(), command.to_owned()]);
+    }
+
+    fn execute_words(&self, process_box: ProcessBox, words: &[String]) {
+        let (program, args) = words.split_first().unwrap();
         let bin = self.folder.path().join("bin");
         Children::new().run(Job {
-            args: vec!["-c".into(), command.into()],
-            env: vec![("PATH".into(), bin.clone().into()), ("HOME".into(), self.path().into())],
+            args: args.iter().map(Into::into).collect(),
+            env: vec![("PATH".into(), bin.into()), ("HOME".into(), self.path().into())],
             cwd: Some(self.project()),
             limits: Limits { timeout: Duration::from_secs(3), ..Limits::default() },
             process_box: Some(Arc::new(process_box)),
-            ..Job::new(bin.join(shell))
+            ..Job::new(program)
         });
     }
 
@@ -260,10 +279,156 @@ fn in_a_box_no_command_changes_what_is_protected_whatever_a_guard_would_say() {
     let outcome = TestRunner::new(config).run(&destruction(), |command| {
         let Some(process_box) = home.process_box() else { return Ok(()) };
         home.execute_in(process_box, "bash", &command);
-        let protected = [".ollm/config.yaml", ".ollm/hooks/guard.json"].map(|name| home.path().join(name));
-        let lost = protected.iter().find(|file| fs::read(file).ok().as_deref() != Some(b"precious")).cloned();
+        let lost = home.lost_protected();
         home.restore();
         prop_assert!(lost.is_none(), "{lost:?} is lost by {command}");
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// What a program does with two paths, the same in every language.
+#[rustfmt::skip]
+const OPERATIONS: &[&str] = &[
+    "write", "append", "truncate", "unlink", "remove", "mode", "folder", "rename", "link", "symlink", "exchange",
+];
+
+/// Paths of what is protected and of what is around it, by every way that leads there; `H` is the home.
+#[rustfmt::skip]
+const PLACES: &[&str] = &[
+    "H/.ollm", "H/.ollm/config.yaml", "H/.ollm/hooks", "H/.ollm/hooks/guard.json", "H/.ollm/hooks/new.json", "H", "H/other",
+    "H/work", "H/work/project", "/proc/self/rootH/.ollm/config.yaml", "/proc/self/cwd/../../.ollm/config.yaml",
+    "../../.ollm/hooks/guard.json", "a", "a/config.yaml", "a/hooks/guard.json", "b", "H/letters/../.ollm/config.yaml",
+];
+
+const PYTHON: &str = r"
+import ctypes, os, shutil, sys
+libc = ctypes.CDLL(None)
+def put(p, mode): open(p, mode).write('evil')
+for op, p, q in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
+    try:
+        {'write': lambda: put(p, 'w'), 'append': lambda: put(p, 'a'), 'truncate': lambda: os.truncate(p, 0),
+         'unlink': lambda: os.unlink(p), 'remove': lambda: shutil.rmtree(p), 'mode': lambda: os.chmod(p, 0),
+         'folder': lambda: os.makedirs(p), 'rename': lambda: os.rename(p, q), 'link': lambda: os.link(p, q),
+         'symlink': lambda: os.symlink(p, q), 'exchange': lambda: libc.renameat2(-100, p.encode(), -100, q.encode(), 2)}[op]()
+    except Exception: pass
+";
+
+const NODE: &str = r"
+const fs = require('fs'), words = process.argv.slice(1);
+for (let n = 0; n + 2 < words.length; n += 3) {
+  const [op, p, q] = words.slice(n);
+  try {
+    ({ write: () => fs.writeFileSync(p, 'evil'), append: () => fs.appendFileSync(p, 'evil'), truncate: () => fs.truncateSync(p),
+       unlink: () => fs.unlinkSync(p), remove: () => fs.rmSync(p, { recursive: true }), mode: () => fs.chmodSync(p, 0),
+       folder: () => fs.mkdirSync(p, { recursive: true }), rename: () => fs.renameSync(p, q), link: () => fs.linkSync(p, q),
+       symlink: () => fs.symlinkSync(p, q), exchange: () => { fs.copyFileSync(q, p); fs.cpSync(q, p, { recursive: true }); } })[op]();
+  } catch {}
+}
+";
+
+const PERL: &str = r"
+use File::Path;
+sub put { open(my $f, $_[1], $_[0]) or return; print $f 'evil'; close $f }
+while (my ($op, $p, $q) = splice @ARGV, 0, 3) {
+  eval { ({ write => sub { put($p, '>') }, append => sub { put($p, '>>') }, truncate => sub { truncate $p, 0 },
+    unlink => sub { unlink $p }, remove => sub { File::Path::remove_tree($p) }, mode => sub { chmod 0, $p },
+    folder => sub { File::Path::make_path($p) }, rename => sub { rename $p, $q }, link => sub { link $p, $q },
+    symlink => sub { symlink $p, $q }, exchange => sub { syscall(316, -100, $p, -100, $q, 2) } })->{$op}->() };
+}
+";
+
+const C: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void put(const char *p, int how) { int f = open(p, O_WRONLY | O_CREAT | how, 0644); if (f >= 0) { write(f, "evil", 4); close(f); } }
+static int gone(const char *p, const struct stat *s, int t, struct FTW *w) { remove(p); return 0; }
+int main(int argc, char **argv) {
+  for (int n = 1; n + 2 < argc; n += 3) {
+    const char *op = argv[n], *p = argv[n + 1], *q = argv[n + 2];
+    if (!strcmp(op, "write")) put(p, O_TRUNC);
+    if (!strcmp(op, "append")) put(p, O_APPEND);
+    if (!strcmp(op, "truncate")) truncate(p, 0);
+    if (!strcmp(op, "unlink")) unlink(p);
+    if (!strcmp(op, "remove")) nftw(p, gone, 16, FTW_DEPTH | FTW_PHYS);
+    if (!strcmp(op, "mode")) chmod(p, 0);
+    if (!strcmp(op, "folder")) mkdir(p, 0755);
+    if (!strcmp(op, "rename")) syscall(SYS_renameat2, AT_FDCWD, p, AT_FDCWD, q, 0);
+    if (!strcmp(op, "link")) linkat(AT_FDCWD, p, AT_FDCWD, q, AT_SYMLINK_FOLLOW);
+    if (!strcmp(op, "symlink")) symlink(p, q);
+    if (!strcmp(op, "exchange")) syscall(SYS_renameat2, AT_FDCWD, p, AT_FDCWD, q, RENAME_EXCHANGE);
+  }
+  return 0;
+}
+"#;
+
+/// The programs that are here, and the words before what they are to do.
+fn languages(folder: &Path) -> Vec<Vec<String>> {
+    let source = folder.join("attack.c");
+    fs::write(&source, C).unwrap();
+    let program = folder.join("attack");
+    let built = Command::new("cc").args(["-static", "-w", "-o"]).arg(&program).arg(&source).status();
+    let mut found: Vec<Vec<String>> = built
+        .is_ok_and(|built| built.success())
+        .then(|| vec![program.to_str().unwrap().to_owned()])
+        .into_iter()
+        .collect();
+    for (name, words) in
+        [("python3", ["-c", PYTHON].as_slice()), ("node", ["-e", NODE].as_slice()), ("perl", ["-e", PERL].as_slice())]
+    {
+        let places = std::env::var_os("PATH").unwrap_or_default();
+        let program = std::env::split_paths(&places).map(|place| place.join(name)).find(|program| program.exists());
+        if let Some(program) = program {
+            let words = words.iter().map(|word| (*word).to_owned());
+            found.push([program.to_str().unwrap().to_owned()].into_iter().chain(words).collect());
+        }
+    }
+    found
+}
+
+/// A language by its number, and what its program does.
+fn attack() -> impl Strategy<Value = (usize, Vec<&'static str>)> {
+    use prop::sample::select;
+    let step = (select(OPERATIONS), select(PLACES), select(PLACES)).prop_map(|(what, one, other)| [what, one, other]);
+    (any::<usize>(), prop::collection::vec(step, 1..8)).prop_map(|(language, steps)| (language, steps.concat()))
+}
+
+#[test]
+fn in_a_box_no_program_of_any_language_changes_what_is_protected() {
+    let home = Home::new();
+    if home.process_box().is_none() {
+        return eprintln!("skipped: this kernel allows no box");
+    }
+    let languages = languages(home.folder.path());
+    assert!(!languages.is_empty());
+    if languages.len() < 4 {
+        eprintln!("skipped: of the four languages only {languages:?} are here");
+    }
+    for words in &languages {
+        let file = home.path().join(".ollm/config.yaml");
+        let ran = Command::new(&words[0]).args(&words[1..]).args(["unlink", file.to_str().unwrap(), "x"]).status();
+        assert!(ran.unwrap().success() && home.lost_protected().is_some(), "{words:?} can do nothing without a box");
+        home.restore();
+    }
+    let config = ProptestConfig { cases: cases() / 2, failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = TestRunner::new(config).run(&attack(), |(language, steps)| {
+        let Some(process_box) = home.process_box() else { return Ok(()) };
+        let words = &languages[language % languages.len()];
+        let path = home.path();
+        let steps = steps.iter().map(|word| word.replace('H', path.to_str().unwrap()));
+        let command: Vec<String> = words.iter().cloned().chain(steps).collect();
+        home.execute_words(process_box, &command);
+        let lost = home.lost_protected();
+        home.restore();
+        prop_assert!(lost.is_none(), "{lost:?} is lost by {command:?}");
         Ok(())
     });
     if let Err(failure) = outcome {

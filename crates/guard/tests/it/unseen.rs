@@ -91,6 +91,53 @@ fn settings_for_one_command_of_git_count_as_settings() {
 }
 
 #[test]
+fn a_variable_that_names_settings_or_code_of_a_program_is_asked_about() {
+    stopped(&[
+        "GIT_CONFIG_GLOBAL=evil git status",
+        "env GIT_CONFIG_GLOBAL=./evil git status",
+        "export GIT_CONFIG_SYSTEM=evil; git status",
+        "GIT_EXEC_PATH=./bin git status",
+        "git --exec-path=./bin status",
+        "git --config-env=core.fsmonitor=X status",
+        "LD_PRELOAD=./x.so ls",
+        "LESSOPEN='|./x %s' less f",
+        "nano -s 'rm -rf ~' x",
+        "MAKEFILES=\"$x\" make",
+        "OLLM_HOME=/tmp/x ollm run hello",
+        "CLAUDE_CONFIG_DIR=/tmp/x claude -p hello",
+    ]);
+    passes(&[
+        "GIT_CONFIG_GLOBAL=/dev/null git status",
+        "GIT_CONFIG_NOSYSTEM=1 git log",
+        "GIT_PAGER=cat git log -5",
+        "LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./server",
+        "LESSOPEN='| /usr/bin/lesspipe %s' less f",
+        "PYTHONPATH=. pytest",
+        "NODE_OPTIONS=--max-old-space-size=4096 npm run build",
+    ]);
+}
+
+#[test]
+fn what_is_protected_in_a_project_counts_before_it_is_there() {
+    stopped(&[
+        "find . -path '*/.ollm/*' -delete",
+        "find . -path './.ollm/hooks/x.txt' -delete",
+        "find . -name '*ollm*' -exec rm -r {} +",
+        "git stash pop -- .ollm",
+        "git stash push -- .claude/settings.json",
+        "git submodule deinit -f .ollm",
+    ]);
+    passes(&[
+        "find . -path '*/cache/*' -delete",
+        "find . -path './build/*' -name '*.o' -delete",
+        "find . -name '*.orig' -not -path './.git/*' -delete",
+        "git stash pop",
+        "git stash push -- src/main.rs",
+        "git submodule update --init vendor/x",
+    ]);
+}
+
+#[test]
 fn where_hooks_of_git_are_is_not_for_an_agent_to_forget() {
     stopped(&[
         "git config --unset core.hooksPath",

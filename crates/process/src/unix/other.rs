@@ -188,10 +188,6 @@ impl PlatformBox {
         Err("this system has neither namespaces nor Landlock".to_owned())
     }
 
-    pub(crate) fn is_current(&self) -> bool {
-        match *self {}
-    }
-
     pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
         match *self {}
     }

@@ -60,19 +60,35 @@ pub(super) const END: char = '\0';
 /// The character of a hole; elsewhere it is a character like any other.
 const HOLE: char = '\u{fffc}';
 
+/// The letters of a text. Most texts are plain, and each byte is a letter.
+fn letters(text: &str) -> Vec<Letter> {
+    if text.is_ascii() {
+        return text.bytes().enumerate().map(|(at, byte)| Letter::new(char::from(byte), at)).collect();
+    }
+    text.char_indices().map(|(at, next)| Letter::new(next, at)).collect()
+}
+
+fn letters_with_holes(text: &str, holes: &[Range<usize>]) -> Vec<Letter> {
+    let mut letters = Vec::with_capacity(text.len());
+    let mut rest = holes.iter().peekable();
+    let mut filled = 0;
+    for (at, next) in text.char_indices() {
+        if at < filled {
+            continue;
+        }
+        let hole = rest.next_if(|hole| hole.start == at);
+        filled = hole.map_or(filled, |hole| hole.end);
+        letters.push(Letter::new(if hole.is_some() { HOLE } else { next }, at));
+    }
+    letters
+}
+
 impl Lexer {
     pub(crate) fn new(text: &str, holes: &[Range<usize>], depth: usize) -> Lexer {
-        let mut letters = Vec::with_capacity(text.len());
-        let mut rest = holes.iter().peekable();
-        let mut filled = 0;
-        for (at, next) in text.char_indices() {
-            if at < filled {
-                continue;
-            }
-            let hole = rest.next_if(|hole| hole.start == at);
-            filled = hole.map_or(filled, |hole| hole.end);
-            letters.push(Letter::new(if hole.is_some() { HOLE } else { next }, at));
-        }
+        let letters = match holes {
+            [] => letters(text),
+            holes => letters_with_holes(text, holes),
+        };
         let findings = Findings::new(holes.len());
         Lexer::over(letters, text.len(), Lexer { depth, holes: holes.into(), findings, ..Lexer::nowhere() })
     }
@@ -224,6 +240,7 @@ impl Lexer {
         self.skip_blank_run();
     }
 
+    #[inline(never)]
     fn skip_blank_run(&mut self) {
         loop {
             match self.at(0) {

@@ -1,9 +1,9 @@
 //! A log read as it grows.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
@@ -20,6 +20,8 @@ pub struct Follower {
     current: Option<Followed>,
     /// The file before it, which is read once more.
     before: Option<Followed>,
+    /// Files that are older than the present one, as they were last seen: a clock that jumps does not tell which these are.
+    older: VecDeque<Content>,
 }
 
 /// A file and how far it was read.
@@ -35,17 +37,28 @@ struct Followed {
     too_long: bool,
 }
 
+/// A file with what is in it: the number of one that was removed is soon another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Content {
+    identity: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+}
+
 impl Follower {
     pub(super) fn new(log: RotatingLog) -> Result<Follower, FileError> {
-        let mut follower = Follower { log, current: None, before: None };
+        let mut follower = Follower { log, current: None, before: None, older: VecDeque::new() };
         for age in 0..follower.log.bounds.files {
             // Where the present file is missing, a rotation is under way.
-            if let Some(mut current) = followed(follower.log.aged(age))? {
-                current.offset = current.size()?;
-                follower.current = Some(current);
-                break;
+            let Some(mut found) = followed(follower.log.aged(age))? else { continue };
+            if follower.current.is_some() {
+                follower.older.extend(found.content());
+            } else {
+                found.offset = found.size()?;
+                follower.current = Some(found);
             }
         }
+        follower.older.make_contiguous().reverse();
         Ok(follower)
     }
 
@@ -54,6 +67,7 @@ impl Follower {
         let (mut lines, most) = (Vec::new(), self.log.longest_file());
         if let Some(mut before) = self.before.take() {
             before.read(&mut lines, most)?;
+            self.put_behind(&before);
         }
         loop {
             if let Some(current) = &mut self.current {
@@ -63,7 +77,9 @@ impl Follower {
             if let Some(mut current) = self.current.take() {
                 // Lines that came to it before the rotation, and those of writers who have not noticed yet.
                 current.read(&mut lines, most)?;
-                self.before = Some(current);
+                if let Some(before) = self.before.replace(current) {
+                    self.put_behind(&before);
+                }
             }
             next.read(&mut lines, most)?;
             self.current = Some(next);
@@ -89,11 +105,12 @@ impl Follower {
 
     /// The oldest file that is newer than the one that was followed and has been removed, if one was.
     fn oldest(&self) -> Result<Option<Followed>, FileError> {
-        let removed = self.current.as_ref().and_then(Followed::modified);
+        let before = self.before.as_ref().and_then(Followed::content);
+        let is_newer = |next: &Followed| {
+            next.content().is_none_or(|content| Some(content) != before && !self.older.contains(&content))
+        };
         let mut age = self.log.bounds.files;
         while let Some(newer) = age.checked_sub(1) {
-            // The present file is newer whatever the clock says.
-            let is_newer = |next: &Followed| newer == 0 || next.modified() >= removed;
             let next = followed(self.log.aged(newer))?.filter(is_newer);
             age = match next {
                 // A rotation in between has moved an older one behind us.
@@ -103,6 +120,12 @@ impl Follower {
             };
         }
         Ok(None)
+    }
+
+    /// Remembers a file that is not read any more, and as many before it as there can be.
+    fn put_behind(&mut self, file: &Followed) {
+        self.older.extend(file.content());
+        self.older.drain(..self.older.len().saturating_sub(self.log.bounds.files));
     }
 
     /// How many rotations ago this file was the present one; all of them if it has been removed.
@@ -125,8 +148,10 @@ fn followed(path: PathBuf) -> Result<Option<Followed>, FileError> {
 }
 
 impl Followed {
-    fn modified(&self) -> Option<SystemTime> {
-        self.file.metadata().and_then(|meta| meta.modified()).ok()
+    fn content(&self) -> Option<Content> {
+        let meta = self.file.metadata().ok()?;
+        let modified = (meta.mtime(), meta.mtime_nsec());
+        Some(Content { identity: self.identity, size: meta.len(), modified })
     }
 
     fn size(&self) -> Result<u64, FileError> {

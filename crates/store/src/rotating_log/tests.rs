@@ -375,6 +375,26 @@ fn a_follower_of_a_removed_file_goes_on_with_newer_ones_only() {
 }
 
 #[test]
+fn a_follower_loses_nothing_when_the_clock_jumps_back_while_its_file_is_rotated_away() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 20, files: 4 });
+    (0..8).for_each(|number| trail.append(&format!("line {number}")).unwrap());
+    let mut follower = trail.follow().unwrap();
+    (0..20).for_each(|number| trail.append(&format!("new {number}")).unwrap());
+    let mut kept = lines(&trail);
+    kept.reverse();
+    assert!(kept.iter().all(|line| line.starts_with("new")), "{kept:?}");
+    for age in 0..4 {
+        let file = OpenOptions::new().write(true).open(trail.aged(age)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+    // First what came to the file that it had open.
+    kept.insert(0, "new 0".to_owned());
+    assert_eq!(heard(&mut follower), kept);
+    assert_eq!(heard(&mut follower), Vec::<String>::new());
+}
+
+#[test]
 fn of_a_followed_file_that_becomes_far_too_large_only_the_end_is_read() {
     let home = home();
     let trail = trail(&home, Bounds { file: 100, files: 1 });

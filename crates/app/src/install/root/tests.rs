@@ -50,9 +50,12 @@ impl Disk {
         seen
     }
 
-    /// The same without what is aside, which nobody loads.
-    fn loaded(&self) -> Option<String> {
-        self.seen().remove("/guard")
+    /// The same without versions before and what is aside, which nobody loads, nor what waits for another.
+    fn loaded(&self) -> BTreeMap<String, String> {
+        let folder = self.0.path().join("extensions");
+        let waiting = InstallChange::waiting(&folder);
+        let is_loaded = |name: &str| name.strip_prefix('/').is_some_and(|name| !waiting.contains(&folder.join(name)));
+        self.seen().into_iter().filter(|(name, _)| is_loaded(name)).collect()
     }
 }
 
@@ -85,13 +88,15 @@ fn allow(steps: usize) {
 #[test]
 fn a_kill_at_any_step_leaves_the_state_before_or_the_state_after() {
     type Work = fn(&InstallRoot) -> io::Result<()>;
-    let works: [(usize, Work); 6] = [
+    let works: [(usize, Work); 8] = [
         (0, |root| change(root, "v1")),
         (1, |root| change(root, "v2")),
         (2, |root| change(root, "v3")),
         (0, |root| change_all(root, &["base", "other", "guard"], "v1")),
         (2, |root| change_all(root, &["base", "guard"], "v3")),
         (2, |root| root.roll_back("guard")),
+        (1, |root| root.remove("guard")),
+        (2, |root| root.remove("guard")),
     ];
     for (installed, work) in works {
         let prepared = || {

@@ -73,19 +73,23 @@ fn section(session: &str, records: &[&Record], page: &mut String) {
     page.push_str("</section>\n");
 }
 
-/// Every event of a session as a mark on one line.
+/// Every event of a session as a bar on one line, as wide as it was long.
 fn timeline(records: &[&Record], page: &mut String) {
-    let seconds =
+    const WHOLE: f64 = 1000.0;
+    const NARROWEST: f64 = 6.0;
+    let start =
         |record: &Record| record.text("time").parse::<Timestamp>().map_or(0.0, |time| time.as_duration().as_secs_f64());
-    let times = records.iter().map(|record| seconds(record));
-    let (first, last) = times.fold((f64::MAX, f64::MIN), |(first, last), time| (first.min(time), last.max(time)));
-    let span = (last - first).max(1e-3);
+    let took = |record: &Record| record.millis() / 1e3;
+    let first = records.iter().map(|record| start(record)).fold(f64::MAX, f64::min);
+    let last = records.iter().map(|record| start(record) + took(record)).fold(f64::MIN, f64::max);
+    let scale = WHOLE / (last - first).max(1e-3);
     page.push_str("<svg class=\"line\" viewBox=\"0 0 1000 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"timeline\">");
     for record in records {
-        let x = (seconds(record) - first) / span * 994.0;
+        let x = ((start(record) - first) * scale).min(WHOLE - NARROWEST);
+        let width = (took(record) * scale).max(NARROWEST);
         let _ = write!(
             page,
-            "<rect class=\"{}\" x=\"{x:.1}\" y=\"2\" width=\"6\" height=\"20\"><title>{} {}</title></rect>",
+            "<rect class=\"{}\" x=\"{x:.1}\" y=\"2\" width=\"{width:.1}\" height=\"20\"><title>{} {}</title></rect>",
             colour(record),
             text(record.text("event")),
             text(record.text("subject")),

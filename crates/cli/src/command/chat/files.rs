@@ -6,17 +6,21 @@ use std::time::{Duration, SystemTime};
 use ollm_agent::{Cancel, ChangedBy, Session};
 use ollm_app::session::EventListener;
 use ollm_app::watch::{FILE_EVENTS, HookRun, ProjectWatch, WatchRole, has_listener};
-use ollm_app::{App, LiveApp, Shared};
+use ollm_app::{App, LiveApp, Shared, WakeSignal};
 use ollm_protocol::FileChange;
 
+use super::front::Upcoming;
 use crate::output::Output;
 
-/// How long files are read for later differences between two inputs.
+/// How long files are read for later differences between two inputs, and how soon reading goes on.
 const READING: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(30);
 
 /// The files of the project, once a hook wants to hear of them.
 pub(super) struct ChatFiles {
     cancel: Cancel,
+    /// Woken when a file may have changed.
+    wake: WakeSignal,
     /// Shared with the session, whose tools change files as well.
     watch: Arc<Shared<Option<ProjectWatch>>>,
     /// Whether they cannot be watched, of which the person knows.
@@ -26,8 +30,9 @@ pub(super) struct ChatFiles {
 }
 
 impl ChatFiles {
-    pub(super) fn new(app: &App, cancel: &Cancel) -> ChatFiles {
-        ChatFiles { cancel: cancel.clone(), watch: app.watch.clone(), is_impossible: false, ran: Arc::default() }
+    pub(super) fn new(app: &App, cancel: &Cancel, wake: WakeSignal) -> ChatFiles {
+        let (cancel, watch) = (cancel.clone(), app.watch.clone());
+        ChatFiles { cancel, wake, watch, is_impossible: false, ran: Arc::default() }
     }
 
     /// Hears of every event of the session.
@@ -46,8 +51,13 @@ impl ChatFiles {
 
     /// Whether a file has changed that hooks have not heard of.
     pub(super) fn has_changes(&mut self, app: &LiveApp, output: &Shared<&mut Output>) -> bool {
+        self.upcoming(app, output) == Upcoming::Now
+    }
+
+    /// Whether a file has changed that hooks have not heard of, or how soon that may be seen.
+    pub(super) fn upcoming(&mut self, app: &LiveApp, output: &Shared<&mut Output>) -> Upcoming {
         if self.is_impossible || !has_listener(&app.read(), &FILE_EVENTS) {
-            return false;
+            return Upcoming::OnWake;
         }
         let found = self.look(&app.read());
         let notices = self.watch.lock().as_mut().map(ProjectWatch::take_notices).unwrap_or_default();
@@ -57,20 +67,28 @@ impl ChatFiles {
         found.unwrap_or_else(|why| {
             output.lock().tell(&why);
             (*self.watch.lock(), self.is_impossible) = (None, true);
-            false
+            Upcoming::OnWake
         })
     }
 
-    fn look(&self, app: &App) -> Result<bool, String> {
+    fn look(&self, app: &App) -> Result<Upcoming, String> {
         let mut watch = self.watch.lock();
         let watch = match &mut *watch {
             Some(watch) => watch,
-            none => none.insert(
-                ProjectWatch::open(app, WatchRole::Chat).map_err(|error| format!("files are not watched: {error}"))?,
-            ),
+            none => {
+                let opened = ProjectWatch::open(app, WatchRole::Chat);
+                let watch = none.insert(opened.map_err(|error| format!("files are not watched: {error}"))?);
+                watch.wake(&self.wake);
+                watch
+            }
         };
-        watch.read_ahead(READING);
-        watch.look().map_err(|error| error.to_string())
+        let is_unread = watch.read_ahead(READING);
+        Ok(match (watch.look().map_err(|error| error.to_string())?, watch.next_look()) {
+            (true, _) => Upcoming::Now,
+            (false, Some(pause)) => Upcoming::Within(pause),
+            (false, None) if is_unread => Upcoming::Within(PAUSE),
+            (false, None) => Upcoming::OnWake,
+        })
     }
 
     /// Tells hooks of the files that have changed, and says what they want said.

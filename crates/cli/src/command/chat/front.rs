@@ -1,7 +1,9 @@
 //! The person's side of a conversation: where lines come from, and how it is shown.
 
+use std::time::Duration;
+
 use ollm_agent::{Cancel, Message, Show};
-use ollm_app::{AppContext, Shared};
+use ollm_app::{AppContext, Shared, WakeSignal};
 use ollm_engine::bus::{Bus, Filter, Matter};
 use ollm_store::one_line;
 
@@ -22,6 +24,16 @@ pub(crate) enum Input {
     Other,
     /// The end.
     End,
+}
+
+/// When something else comes up between two inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upcoming {
+    Now,
+    /// It is worth another look after this time, or when we are woken.
+    Within(Duration),
+    /// Not before we are woken.
+    OnWake,
 }
 
 /// What is known of a conversation between two inputs.
@@ -53,11 +65,14 @@ pub(crate) trait ChatFront {
     /// Where hooks tell that they run.
     fn listen(&mut self, _bus: &Bus) {}
 
-    /// From now on something else may come up between two inputs.
-    fn share(&mut self);
+    /// What wakes it while it waits for an input.
+    fn wake(&self) -> WakeSignal;
 
-    /// The next input, or that `comes_up` says that something else has.
-    fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input;
+    /// From now on something else may come up between two inputs.
+    fn share(&mut self) {}
+
+    /// The next input, or that `upcoming` says that something else has come up.
+    fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input;
 
     /// Whether an input is being worked on.
     fn work(&mut self, _is_working: bool) {}
@@ -81,10 +96,16 @@ pub(crate) fn on_hooks(bus: &Bus, tell: impl Fn(Option<String>) + Send + Sync + 
     });
 }
 
+/// What a person wrote or pasted, without control characters.
+pub(crate) fn written_text(written: &str) -> String {
+    written.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect()
+}
+
 /// The plain terminal, line by line.
 pub(super) struct LineFront {
     context: AppContext,
     cancel: Cancel,
+    wake: WakeSignal,
     stop: Option<Stop>,
     quiet: Option<QuietTerminal>,
     reader: Option<Reader>,
@@ -93,8 +114,9 @@ pub(super) struct LineFront {
 
 impl LineFront {
     /// The spinner is that of the output, which hides it while it prints.
-    pub(super) fn new(context: &AppContext, cancel: &Cancel, spinner: Spinner) -> LineFront {
-        LineFront { context: context.clone(), cancel: cancel.clone(), stop: None, quiet: None, reader: None, spinner }
+    pub(super) fn new(context: &AppContext, cancel: &Cancel, spinner: Spinner) -> Result<LineFront, Failure> {
+        let (context, cancel, wake) = (context.clone(), cancel.clone(), WakeSignal::new()?);
+        Ok(LineFront { context, cancel, wake, stop: None, quiet: None, reader: None, spinner })
     }
 
     /// The exit code of a conversation that a signal ended.
@@ -105,13 +127,14 @@ impl LineFront {
 
 impl ChatFront for LineFront {
     fn prepare(&mut self) {
-        self.stop.get_or_insert_with(|| Stop::listen_for(&self.cancel));
+        let wake = self.wake.clone();
+        self.stop.get_or_insert_with(|| Stop::listen_for(&self.cancel, move || wake.wake()));
         self.quiet.get_or_insert_with(QuietTerminal::new);
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
         if self.reader.is_none() {
-            self.reader = Some(Reader::new(&self.context, &self.cancel)?);
+            self.reader = Some(Reader::new(&self.context, &self.cancel, &self.wake)?);
         }
         Ok(())
     }
@@ -136,14 +159,18 @@ impl ChatFront for LineFront {
         });
     }
 
+    fn wake(&self) -> WakeSignal {
+        self.wake.clone()
+    }
+
     fn share(&mut self) {
         if let Some(reader) = &self.reader {
             reader.share();
         }
     }
 
-    fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
-        self.reader.as_mut().map_or(Input::End, |reader| reader.next(comes_up))
+    fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input {
+        self.reader.as_mut().map_or(Input::End, |reader| reader.next(upcoming))
     }
 
     fn recap(&mut self, messages: &[Message], output: &Shared<&mut Output>) {

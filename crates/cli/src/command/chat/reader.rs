@@ -4,39 +4,37 @@
 //! until somebody presses one. Where something else may come up between two inputs, the editor begins with the first key, so
 //! that until then the terminal is free.
 
+use std::borrow::Cow;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
-use std::time::Duration;
 
 use ollm_agent::Cancel;
-use ollm_app::AppContext;
+use ollm_app::{AppContext, Wait, WakeSignal};
 use ollm_protocol::Code;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use ollm_store::without_hidden;
 use rustix::termios::{ControlModes, InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
-use rustyline::{CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
 use signal_hook::consts::SIGCONT;
 use signal_hook::iterator::Signals;
 
 use super::complete::complete;
-use super::front::Input;
+use super::front::{Input, Upcoming, written_text};
 use crate::error::Failure;
 use crate::output::say;
 
 /// The most lines that are remembered.
 const HISTORY: usize = 1000;
-/// How often a waiting caller looks whether it is still wanted.
-const LOOKING: Duration = Duration::from_millis(50);
-
 const PROMPT: &str = "> ";
 /// What hides an empty prompt again.
 const NO_PROMPT: &str = "\r\x1b[K";
@@ -52,21 +50,26 @@ const WANTED: u8 = 2;
 pub(super) struct Reader {
     wishes: Sender<()>,
     lines: Receiver<Input>,
+    /// Woken with each input, and by whatever else comes up.
+    wake: WakeSignal,
     /// Whether the editor has been asked for an input already.
     is_asked: bool,
     /// How the terminal is used between two inputs.
     between: Arc<AtomicU8>,
+    /// Wakes the editor while it waits for the first key.
+    editor: WakeSignal,
     cancel: Cancel,
     /// How the terminal was before the editor changed it.
     modes: Option<Termios>,
 }
 
 impl Reader {
-    pub(super) fn new(context: &AppContext, cancel: &Cancel) -> Result<Reader, Failure> {
+    pub(super) fn new(context: &AppContext, cancel: &Cancel, wake: &WakeSignal) -> Result<Reader, Failure> {
         let unread =
             |error: ReadlineError| Failure::new(Code::Environment, format!("the terminal cannot be read: {error}"));
         let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true);
-        let config = config.completion_type(CompletionType::List).build();
+        // What is left out is left out without colours, too.
+        let config = config.completion_type(CompletionType::List).color_mode(ColorMode::Forced).build();
         let mut editor: ChatEditor = Editor::with_config(config).map_err(unread)?;
         editor.set_helper(Some(Completing { context: context.clone() }));
         let history = context.places.home.join("state/chat-history");
@@ -76,12 +79,24 @@ impl Reader {
         let (sender, lines) = channel();
         let between = Arc::new(AtomicU8::new(ALONE));
         let is_editing = editor.create_external_printer().map(redraw_after_stops).unwrap_or_default();
-        let thread =
-            EditorThread { editor, history, cancel: cancel.clone(), between: Arc::clone(&between), is_editing };
-        let began = thread::Builder::new().name("editor".to_owned()).spawn(move || thread.serve(&asked, &sender));
+        let (woken, answered) = (WakeSignal::new()?, wake.clone());
+        let thread = EditorThread {
+            editor,
+            history,
+            cancel: cancel.clone(),
+            between: Arc::clone(&between),
+            wake: woken.clone(),
+            is_editing,
+        };
+        let began = thread::Builder::new().name("editor".to_owned()).spawn(move || {
+            thread.serve(&asked, &sender, &answered);
+            // However it ends, nobody waits for it.
+            drop(sender);
+            answered.wake();
+        });
         began.map_err(|error| unread(ReadlineError::Io(error)))?;
         let (cancel, modes) = (cancel.clone(), tcgetattr(io::stdin()).ok());
-        Ok(Reader { wishes, lines, is_asked: false, between, cancel, modes })
+        Ok(Reader { wishes, lines, wake: wake.clone(), is_asked: false, between, editor: woken, cancel, modes })
     }
 
     /// From now on something else may come up between two inputs.
@@ -90,30 +105,40 @@ impl Reader {
         let _ = self.between.compare_exchange(ALONE, SHARED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The next input, or that `comes_up` says that something else has.
-    pub(super) fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
+    /// The next input, or that `upcoming` says that something else has come up.
+    pub(super) fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input {
         if !self.is_asked && self.wishes.send(()).is_err() {
             return Input::End;
         }
         self.is_asked = true;
+        let mut is_wanted = false;
         loop {
-            match self.lines.recv_timeout(LOOKING) {
+            match self.lines.try_recv() {
                 Ok(input) => {
                     self.is_asked = false;
                     let _ = self.between.compare_exchange(WANTED, SHARED, Ordering::Relaxed, Ordering::Relaxed);
                     return input;
                 }
-                Err(RecvTimeoutError::Timeout) if self.cancel.is_final() => return Input::End,
-                Err(RecvTimeoutError::Timeout) if comes_up() => {
-                    // Without a terminal there is nothing to free.
-                    if self.modes.is_none() {
-                        return Input::Other;
-                    }
-                    self.between.store(WANTED, Ordering::Relaxed);
+                Err(TryRecvError::Empty) if !self.cancel.is_final() => {}
+                Err(_) => {
+                    self.editor.wake();
+                    return Input::End;
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Input::End,
             }
+            // What has come up waits for the editor, which may have a line half written.
+            let longest = match if is_wanted { Upcoming::OnWake } else { upcoming() } {
+                // Without a terminal there is nothing to free.
+                Upcoming::Now if self.modes.is_none() => return Input::Other,
+                Upcoming::Now => {
+                    is_wanted = true;
+                    self.between.store(WANTED, Ordering::Relaxed);
+                    self.editor.wake();
+                    None
+                }
+                Upcoming::Within(pause) => Some(pause),
+                Upcoming::OnWake => None,
+            };
+            self.wake.wait(longest);
         }
     }
 
@@ -143,7 +168,18 @@ impl Completer for Completing {
 }
 
 impl Helper for Completing {}
-impl Highlighter for Completing {}
+
+/// What was pasted reaches the terminal as text alone: whatever is left out has no width.
+impl Highlighter for Completing {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        without_hidden(line)
+    }
+
+    fn highlight_char(&self, line: &str, _: usize, _: CmdKind) -> bool {
+        matches!(without_hidden(line), Cow::Owned(_))
+    }
+}
+
 impl Validator for Completing {}
 
 impl Hinter for Completing {
@@ -156,11 +192,12 @@ struct EditorThread {
     history: PathBuf,
     cancel: Cancel,
     between: Arc<AtomicU8>,
+    wake: WakeSignal,
     is_editing: Arc<AtomicBool>,
 }
 
 impl EditorThread {
-    fn serve(mut self, asked: &Receiver<()>, lines: &Sender<Input>) {
+    fn serve(mut self, asked: &Receiver<()>, lines: &Sender<Input>, answered: &WakeSignal) {
         while asked.recv().is_ok() {
             let input = self.read();
             // A history that cannot be kept is no reason to complain in the middle of a talk.
@@ -168,6 +205,7 @@ impl EditorThread {
             if lines.send(input).is_err() {
                 return;
             }
+            answered.wake();
         }
     }
 
@@ -190,7 +228,7 @@ impl EditorThread {
                         input.push_str(part);
                         input.push('\n');
                     }
-                    None => return Input::Text(input + &line),
+                    None => return Input::Text(written_text(&(input + &line))),
                 },
                 // The first throws away what was written so far, the second leaves.
                 Err(ReadlineError::Interrupted) if !interrupted => {
@@ -211,10 +249,14 @@ impl EditorThread {
             return true;
         }
         say(PROMPT);
-        let mut is_wanted = false;
-        while !is_wanted && !self.cancel.is_final() && !is_readable() {
-            is_wanted = self.between.load(Ordering::Relaxed) == WANTED;
+        let stdin = io::stdin();
+        let is_wanted = || self.between.load(Ordering::Relaxed) == WANTED;
+        while !is_wanted() && !self.cancel.is_final() {
+            if self.wake.wait_or_read(Some(stdin.as_fd()), None) == Wait::Readable {
+                break;
+            }
         }
+        let is_wanted = is_wanted();
         say(NO_PROMPT);
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         !is_wanted
@@ -247,11 +289,4 @@ fn edit_modes() -> Option<()> {
     modes.control_modes.insert(ControlModes::CS8);
     modes.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::IEXTEN | LocalModes::ISIG);
     tcsetattr(io::stdin(), OptionalActions::Now, &modes).ok()
-}
-
-/// Whether a key is pressed within a moment.
-fn is_readable() -> bool {
-    let moment = Timespec::try_from(LOOKING).ok();
-    let stdin = io::stdin();
-    poll(&mut [PollFd::new(&stdin, PollFlags::IN)], moment.as_ref()) != Ok(0)
 }

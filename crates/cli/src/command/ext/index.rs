@@ -12,6 +12,7 @@ use crate::output::{Output, shown};
 pub(super) fn run(arguments: &IndexArguments, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(context)?;
     let folders: Vec<_> = arguments.folders.iter().map(|folder| context.cwd.join(folder)).collect();
+    output.busy("packing extensions");
     let made = build_index(&folders, &context.cwd.join(&arguments.out), jiff::Timestamp::now(), &app)?;
     made.notes.iter().for_each(|note| output.tell(note));
     if arguments.json {

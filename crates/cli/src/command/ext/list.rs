@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ollm_app::{App, AppContext};
 use ollm_catalog::{Extension, Index, Problem, SettingValue, State, validate_extension};
 use ollm_protocol::Layer;
+use ollm_protocol::units::counted;
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
@@ -73,11 +74,10 @@ pub(crate) struct SettingOverview {
 }
 
 /// All extensions, and how many problems there are with them.
-pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ExtensionOverview>, usize), Failure> {
-    let app = App::load_as_is(context)?;
-    let strays = strays(&app, context);
+pub(crate) fn overview(app: &App, context: &AppContext) -> (Vec<ExtensionOverview>, usize) {
+    let strays = strays(app, context);
     let one = |extension: &Extension| {
-        let state = approved(extension, &app);
+        let state = approved(extension, app);
         ExtensionOverview {
             entry: entry(extension, &state),
             text: super::info::text(extension, &state, context),
@@ -86,7 +86,7 @@ pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ExtensionOverview>, 
     };
     let all = app.extensions.iter().chain(strays.iter().map(|(stray, _)| stray)).map(one).collect();
     app.engine.trust.remember();
-    Ok((all, app.problems_around_extensions(context).count()))
+    (all, app.problems_around_extensions(context).count())
 }
 
 /// The value of a setting as a program reads it; none of a secret.
@@ -193,7 +193,5 @@ fn brings(extension: &Extension) -> String {
         ("setting", manifest.settings.len()),
     ];
     let some = counts.iter().filter(|(_, count)| *count > 0);
-    some.map(|(what, count)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" }))
-        .collect::<Vec<_>>()
-        .join(", ")
+    some.map(|(what, count)| counted(*count, what)).collect::<Vec<_>>().join(", ")
 }

@@ -98,10 +98,14 @@ fn given(spec: &SettingSpec, typed: Option<&str>, asker: &Asker) -> Result<Strin
             Ok(value.trim_end_matches(['\r', '\n']).to_owned())
         }
         Some(value) => Ok(value.to_owned()),
-        None => asker.ask_secret(&format!("{} ({}): ", spec.name, spec.description)).ok_or_else(|| {
-            Failure::usage(format!("`{}` has no value, and there is no terminal to ask on", spec.name))
-                .hint(format!("write {0}=VALUE, or {0}=- to read it from standard input", spec.name))
-        }),
+        None if !asker.is_there() => {
+            Err(Failure::usage(format!("`{}` has no value, and there is no terminal to ask on", spec.name))
+                .hint(format!("write {0}=VALUE, or {0}=- to read it from standard input", spec.name)))
+        }
+        None => match asker.ask_secret(&format!("{} ({}): ", spec.name, spec.description)) {
+            Some(value) if !value.is_empty() => Ok(value),
+            _ => Err(Failure::new(Code::InvalidValue, format!("`{}` got no value; nothing was changed", spec.name))),
+        },
     }
 }
 

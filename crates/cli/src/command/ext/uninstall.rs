@@ -21,6 +21,7 @@ use crate::output::Output;
 
 pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(context, "remove extensions")?;
+    install::recover(context)?;
     let app = App::load(context)?;
     // What was listed can be removed, also half of an extension.
     let strays = strays(&app, context);
@@ -42,14 +43,17 @@ pub(super) fn run(name: &str, yes: bool, context: &AppContext, output: &mut Outp
     install::pins(context)?;
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;
-    forget(extension, own, drops_secrets, context)?;
+    if own.is_some() {
+        install::set_pin(&extension.name, None, context)?;
+    }
+    forget(extension, drops_secrets, context)?;
     unset(extension, &app, context)?;
+    app.engine.trust.drop_copies(&|copy| validate_extension(copy, &app.rules).0.name == extension.name);
+    Index::load(&context.extension_names()).forget(&extension.root);
     match own {
         Some(own) => own.remove(&extension.name).map_err(|error| stays(&folder, &error))?,
         None => remove(&folder)?,
     }
-    app.engine.trust.drop_copies(&|copy| validate_extension(copy, &app.rules).0.name == extension.name);
-    Index::load(&context.extension_names()).forget(&extension.root);
     if !drops_secrets {
         output.tell(&format!("its secrets stay in your keyring: {}", secrets.join(", ")));
     }
@@ -107,16 +111,8 @@ fn stays(folder: &Path, error: &std::io::Error) -> Failure {
         .hint("its approval is withdrawn already; remove the rest by hand")
 }
 
-/// Its switch, those of its hooks, its pin, its version before, and its secrets.
-fn forget(
-    extension: &Extension,
-    installed: Option<&Holding>,
-    drops_secrets: bool,
-    context: &AppContext,
-) -> Result<(), Failure> {
-    if let Some(installed) = installed {
-        installed.forget(&extension.name, context)?;
-    }
+/// Its switch, those of its hooks, and its secrets.
+fn forget(extension: &Extension, drops_secrets: bool, context: &AppContext) -> Result<(), Failure> {
     let unwritten = |error: ollm_store::UpdateError| Failure::new(Code::NotWritten, error.to_string());
     if context.switches().exists() {
         let changes: Vec<_> = switches(extension, context).into_iter().map(|name| (name, None)).collect();

@@ -30,6 +30,7 @@ pub(super) fn run(arguments: &TriggerArguments, context: &AppContext, output: &m
     let fields = [("eventName", name.into()), ("data", data), ("source", "user".into())];
     refuse_too_deep(context)?;
     let event = sent_by_hook(Event::unchecked(EventKind::UserTriggered, fields), context);
+    output.busy("running the hook");
     let outcome = through(app, &event, Manner::default(), context, output);
     if arguments.json {
         output.json(&to_json(&outcome))?;

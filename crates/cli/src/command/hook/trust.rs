@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ollm_app::approving::{Together, Uncovered, propose};
 use ollm_app::{App, AppContext, refuse_agents, refuse_approval};
 use ollm_catalog::configuration;
+use ollm_protocol::units::counted;
 use ollm_protocol::{Code, Hook, Source};
 use ollm_shell::shell_word;
 use ollm_trust::{Approvable, ApproveError, Proposal, Standing, Term};
@@ -90,7 +91,8 @@ pub(super) fn withdraw(ids: &[String], all: bool, context: &AppContext, output: 
         let (config, _) = configuration(&context.places, &variable, &context.overrides);
         let trust = context.trust(&config);
         let removed = trust.withdraw_all().map_err(|error| review::unchanged(&error))?;
-        output.tell(&format!("{removed} approvals are withdrawn"));
+        let are = if removed == 1 { "is" } else { "are" };
+        output.tell(&format!("{} {are} withdrawn", counted(removed, "approval")));
         tell_floor(&trust, context, output);
         return Ok(OK);
     }

@@ -42,7 +42,9 @@ pub(super) fn run(arguments: &LoginArguments, context: &AppContext, output: &mut
     let wanted = Wanted { oauth: Oauth { scopes, ..declared.oauth }, exact, ..declared };
     let failed = |error: LoginError| failed(known, &error, wanted.oauth.client_secret.as_deref());
     let began = Instant::now();
+    output.busy("finding out where to log in");
     let login = Login::begin(&wanted, &file(context), patience).map_err(failed)?;
+    output.idle();
     show(&login, arguments, context, output);
     let (asker, text) = (output.asker().clone(), question(&login, &arguments.name));
     let mut dialog = opened(&text, &asker);
@@ -123,7 +125,7 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
         format!("open this page of {}:", page.host)
     });
     output.explain(&format!("{}\n", page.url));
-    if matches!(output.asker(), Asker::Lines(_)) && output.asker().is_there() {
+    if matches!(output.asker(), Asker::Lines(..)) && output.asker().is_there() {
         output.tell("if the browser cannot come back here, paste the address it was sent to; Ctrl-C gives up");
     }
 }
@@ -132,7 +134,7 @@ fn show(login: &Login, arguments: &LoginArguments, context: &AppContext, output:
 fn opened(text: &str, asker: &Asker) -> Option<OpenQuestion> {
     match asker {
         Asker::Dialog(screen) => Some(screen.open(text, AnswerKind::Text)),
-        Asker::Lines(_) => None,
+        Asker::Lines(..) => None,
     }
 }
 

@@ -20,7 +20,8 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     // Looking approves nothing.
-    if !as_json {
+    let only_looks = as_json && digest.is_none();
+    if !only_looks {
         refuse_approval("tools", digest, context)?;
     }
     context.need_home()?;
@@ -32,12 +33,12 @@ pub(super) fn run(
     };
     let listed = listed(&servers, name, output)?;
     let waiting = tools.waiting(&listed).map_err(|why| Failure::new(Code::Unreadable, why))?;
-    if as_json {
+    if only_looks {
         return output.json(&to_json(name, &waiting));
     }
     if waiting.is_empty() {
         output.tell(&format!("no tool of server `{name}` waits"));
-        return Ok(OK);
+        return if as_json { output.json(&to_json(name, &[])) } else { Ok(OK) };
     }
     match digest {
         Some(named) => review::check_digest(
@@ -53,6 +54,10 @@ pub(super) fn run(
         .approve(&listed)
         .map_err(|error| Failure::new(Code::NotWritten, format!("the tools were not approved: {}", reason(&error))))?;
     output.tell(&format!("{} of server `{name}`: offered from now on", counted(&waiting)));
+    if as_json {
+        let offered: Vec<&str> = waiting.iter().map(|tool| tool.name.as_str()).collect();
+        return output.json(&json!({"server": name, "offered": offered, "digest": digest}));
+    }
     Ok(OK)
 }
 
@@ -70,9 +75,11 @@ fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<
 
 /// Shows everything that waits, and asks. Without a terminal nobody approves anything.
 fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
-    let question = format!("Offer {} to models, as long as nothing of it changes?", counted(waiting));
+    let them = if waiting.len() == 1 { "it" } else { "them" };
+    let question = format!("Offer {} to models, as long as nothing of {them} changes?", counted(waiting));
+    let change = format!("the change of server `{name}`");
     let by_script = "a script may approve by naming the digest that `--json` prints: `--digest sha256:…`".to_owned();
-    review::ask_yes(&screen(name, waiting), &counted(waiting), &question, [by_script], output)
+    review::ask_yes(&screen(name, waiting), &change, &question, [by_script], output)
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {

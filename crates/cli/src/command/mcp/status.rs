@@ -53,15 +53,14 @@ pub(crate) struct ServerOverview {
 }
 
 /// All servers, and the conversations that could not be asked about them.
-pub(crate) fn overview(context: &AppContext) -> Result<(Vec<ServerOverview>, Vec<String>), Failure> {
-    let servers = Servers::load(context)?;
-    let Found { chats, troubles } = ask(context, ControlCommand::Status, &[]);
-    let kept = Kept::find(context);
+pub(crate) fn overview(servers: &Servers<'_>) -> (Vec<ServerOverview>, Vec<String>) {
+    let Found { chats, troubles } = ask(servers.context, ControlCommand::Status, &[]);
+    let kept = Kept::find(servers.context);
     let one = |known: &ServerEntry| ServerOverview {
-        entry: entry(&Row::resting(known, &servers), &chats, &kept),
+        entry: entry(&Row::resting(known, servers), &chats, &kept),
         tools: known_tools(known, &chats),
     };
-    Ok((servers.all.iter().map(one).collect(), troubles))
+    (servers.all.iter().map(one).collect(), troubles)
 }
 
 /// The tools that are known of a server, by a conversation or from an earlier time: name, arguments and description of each.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use ollm_app::trace::{HookStats, TraceStats};
+use ollm_protocol::units::counted;
 use ollm_store::one_line;
 
 use super::short_name;
@@ -15,7 +16,8 @@ pub(super) fn text(stats: &TraceStats, never_fired: &[String], long: bool) -> St
     let ids: BTreeSet<&str> = stats.hooks.keys().chain(never_fired).map(String::as_str).collect();
     let called = |id: &str| called(id, &ids, long);
     let (from, to) = stats.span.clone().unwrap_or_default();
-    let mut text = format!("{} events from {from} to {to}, {} refused\n", stats.events, stats.refused);
+    let events = counted(stats.events, "event");
+    let mut text = format!("{events} from {from} to {to}, {} refused\n", stats.refused);
     for (event, (count, refused)) in &stats.by_event {
         let refused = if *refused > 0 { format!(", {refused} refused") } else { String::new() };
         // Writing to a String cannot fail.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use ollm_app::trace::{HookRun, Record, at};
+use ollm_protocol::units::counted;
 use ollm_store::one_line;
 
 use super::short_name;
@@ -37,9 +38,8 @@ fn head(records: &[Record]) -> String {
     let day = first.text("time").get(..10).unwrap_or_default();
     let refused = if refused > 0 { format!(", {RED}{refused} refused{PLAIN}") } else { String::new() };
     let count = match records.len() {
-        1 => "1 event".to_owned(),
         MOST => format!("the last {MOST} events"),
-        count => format!("{count} events"),
+        count => counted(count, "event"),
     };
     format!("{BOLD}{session}{PLAIN}, {}, UTC: {count}{refused}\n", one_line(day))
 }
@@ -65,11 +65,11 @@ fn unfold(folded: &mut Vec<&str>, text: &mut String) {
             None => counts.push((name, 1)),
         }
     }
-    let counted = |(name, count): &(&str, usize)| match count {
+    let often = |(name, count): &(&str, usize)| match count {
         1 => one_line(name),
         _ => format!("{} ×{count}", one_line(name)),
     };
-    let names: Vec<String> = counts.iter().map(counted).collect();
+    let names: Vec<String> = counts.iter().map(often).collect();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{DIM}{:<14}without hooks: {}{PLAIN}", "", names.join(", "));
 }

@@ -1,25 +1,18 @@
 //! A conversation on a thread of its own, whose person sits before the panel.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use ollm_agent::{Cancel, Message, News, Show};
-use ollm_app::Shared;
+use ollm_app::{Shared, WakeSignal};
 use ollm_engine::bus::Bus;
 use ollm_store::{escape_for_people, one_line};
 
 use super::super::screen::Screen;
 use super::log::Speaker;
-use crate::command::chat::front::{ChatFront, ChatStatus, Input, on_hooks};
+use crate::command::chat::front::{ChatFront, ChatStatus, Input, Upcoming, on_hooks};
 use crate::command::chat::last_words;
 use crate::display::told;
 use crate::output::Output;
-
-/// How often a conversation looks whether something else has come up, where that is possible: at first, and later.
-const LOOKING: Duration = Duration::from_millis(50);
-const GLANCE: Duration = Duration::from_secs(1);
-/// After so many looks at nothing it looks less often.
-const LOOKS: u32 = 20;
 
 /// What the panel hears of the conversation. All text in it is escaped.
 #[derive(Debug)]
@@ -44,8 +37,9 @@ pub(crate) enum ChatNews {
 pub(crate) struct PanelFront {
     pub(crate) screen: Screen,
     pub(crate) lines: Receiver<String>,
+    /// Woken with each line, and at the end.
+    pub(crate) wake: WakeSignal,
     pub(crate) cancel: Cancel,
-    pub(crate) is_shared: bool,
 }
 
 impl ChatFront for PanelFront {
@@ -58,29 +52,24 @@ impl ChatFront for PanelFront {
         on_hooks(bus, move |hook| screen.chat(ChatNews::Hook(hook)));
     }
 
-    fn share(&mut self) {
-        self.is_shared = true;
+    fn wake(&self) -> WakeSignal {
+        self.wake.clone()
     }
 
-    fn next(&mut self, comes_up: &mut dyn FnMut() -> bool) -> Input {
-        let mut looks = 0;
+    fn next(&mut self, upcoming: &mut dyn FnMut() -> Upcoming) -> Input {
         loop {
-            // Inputs that still wait when the conversation is ended are not begun.
-            if self.cancel.is_final() {
-                return Input::End;
+            match self.lines.try_recv() {
+                // Inputs that still wait when the conversation is ended are not begun.
+                _ if self.cancel.is_final() => return Input::End,
+                Ok(line) => return Input::Text(line),
+                Err(TryRecvError::Disconnected) => return Input::End,
+                Err(TryRecvError::Empty) => {}
             }
-            // Nothing else comes up where no hook hears of files: then a blocking wait is enough.
-            let line = if self.is_shared {
-                self.lines.recv_timeout(if looks < LOOKS { LOOKING } else { GLANCE })
-            } else {
-                self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            };
-            match line {
-                Ok(line) if !self.cancel.is_final() => return Input::Text(line),
-                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Input::End,
-                Err(RecvTimeoutError::Timeout) if comes_up() => return Input::Other,
-                Err(RecvTimeoutError::Timeout) => looks += 1,
-            }
+            self.wake.wait(match upcoming() {
+                Upcoming::Now => return Input::Other,
+                Upcoming::Within(pause) => Some(pause),
+                Upcoming::OnWake => None,
+            });
         }
     }
 

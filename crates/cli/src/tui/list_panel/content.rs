@@ -1,9 +1,8 @@
 //! What a panel with a list shows and does: its entries, its keys, and the way from a load to the panel.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::sync::mpsc::Sender;
 
-use ollm_app::AppContext;
+use ollm_app::{AppContext, FileFollower, WakeSignal};
 use ratatui::text::Line;
 
 use super::super::form::Form;
@@ -93,8 +92,8 @@ pub(crate) struct Feed<I> {
     pub(super) sender: Sender<Batch<I>>,
     /// Who is told that something came.
     pub(super) screen: Option<Screen>,
-    /// Closed where nobody looks any more.
-    pub(super) looking: Receiver<()>,
+    /// Ended where nobody looks any more.
+    pub(super) looking: WakeSignal,
 }
 
 /// What a load brings.
@@ -114,9 +113,8 @@ impl<I> Feed<I> {
         }
     }
 
-    /// Waits until it is time to look for changes again; false where nobody looks any more.
-    pub(crate) fn pause(&self) -> bool {
-        const GLANCE: Duration = Duration::from_secs(1);
-        self.looking.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout)
+    /// Waits until one of these files has changed; false where nobody looks any more.
+    pub(crate) fn waits_for(&self, files: &mut FileFollower<'_>) -> bool {
+        files.has_changed(&self.looking)
     }
 }

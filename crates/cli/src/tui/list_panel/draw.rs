@@ -1,5 +1,6 @@
 //! How a panel with a list is drawn.
 
+use ollm_protocol::units::counted;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -10,7 +11,6 @@ use super::super::list::TextView;
 use super::super::text::{fitted, plain, styled};
 use super::super::theme::Theme;
 use super::{ListContent, ListItem, ListPanel, Row};
-use crate::table::counted;
 
 /// Narrower panels show list and details one above the other.
 const NARROW: u16 = 60;

@@ -138,21 +138,24 @@ pub(super) fn build(lab: &Lab, source: &str, program: &str) {
 #[test]
 fn no_program_in_any_language_gets_out_of_the_least_box() {
     let lab = guarded();
-    let commands = attackers(&lab).map(|command| command.join(" "));
-    let script =
-        format!("{}; cat ~/.ssh/authorized_keys > \"$TMPDIR/x\" && echo read >&2; exit 1", commands.join("; "));
-    lab.workspace_hook("before_agent", "guest", &script, r#", "timeout": "60s""#);
-    lab.approve("workspace:guest.json:before_agent:guest");
     if lab.run(&["doctor"]).stdout.contains("run without a box") {
         return;
     }
-    let ran = lab.event(r#"{"event": "before_agent", "data": {"prompt": "x"}}"#);
-    for name in PROTECTED.iter().filter(|name| !name.ends_with("mine.json")) {
-        assert_eq!(std::fs::read_to_string(lab.root.join(name)).unwrap(), CONTENT, "{name}: {ran:?}");
+    // In the place of the shell: one that is traced by its child stops for good.
+    let attacks = attackers(&lab).map(|command| format!("exec {}", command.join(" ")));
+    let reading = r#"cat ~/.ssh/authorized_keys > "$TMPDIR/x" && echo was read; exit 1"#.to_owned();
+    for script in attacks.into_iter().chain([reading]) {
+        lab.workspace_hook("before_agent", "guest", &script, r#", "timeout": "60s""#);
+        lab.approve("workspace:guest.json:before_agent:guest");
+        let ran = lab.event(r#"{"event": "before_agent", "data": {"prompt": "x"}}"#);
+        for name in PROTECTED.iter().filter(|name| !name.ends_with("mine.json")) {
+            assert_eq!(std::fs::read_to_string(lab.root.join(name)).unwrap(), CONTENT, "{name}: {script}: {ran:?}");
+        }
+        assert!(!lab.project.join(".mcp.json").exists() && !lab.project.join(".claude").exists(), "{script}: {ran:?}");
+        let report = ran.hook("guest").to_string();
+        let is_told = report.contains("its box refused") || report.contains("Permission denied");
+        assert!(is_told && !report.contains("timed out") && !report.contains("was read\n"), "{script}: {report}");
     }
-    assert!(!lab.project.join(".mcp.json").exists() && !lab.project.join(".claude").exists(), "{ran:?}");
-    let error = ran.hook("guest")["error"].to_string();
-    assert!(error.contains("its box refused") && !error.contains("; read"), "{error}");
 }
 
 #[test]

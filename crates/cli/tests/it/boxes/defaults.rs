@@ -101,6 +101,10 @@ fn a_refusal_that_a_hook_does_without_is_a_warning() {
     let report = report(&lab);
     assert_eq!(report["status"], "ok", "{report}");
     assert!(report["warnings"][0].as_str().unwrap().contains("its box refused writing"), "{report}");
+    let Some(lab) = project("cat ~/.bashrc; echo '{\"continue\": true}'", "") else { return };
+    lab.write("home/.bashrc", "mine");
+    let report = self::report(&lab);
+    assert!(report["warnings"][0].as_str().unwrap().contains("its box refused reading"), "{report}");
 }
 
 #[test]

@@ -86,3 +86,57 @@ with tempfile.NamedTemporaryFile() as file: file.write(b'x')
     lab.write("project/watch.js", watcher);
     assert_eq!(works(&lab, "node watch.js").stdout, "seen\n");
 }
+
+/// Starts the server that its arguments name, opens a file with a mistake, and prints what the server says of it.
+const LANGUAGE_CLIENT: &str = r"
+import json, os, pathlib, subprocess, sys
+language, name, *server = sys.argv[1:]
+file = pathlib.Path(name).resolve()
+child = subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def send(message):
+    body = json.dumps({'jsonrpc': '2.0', **message}).encode()
+    child.stdin.write(b'Content-Length: %d\r\n\r\n' % len(body) + body); child.stdin.flush()
+def received():
+    length = 0
+    while (line := child.stdout.readline().strip()):
+        if line.lower().startswith(b'content-length:'): length = int(line.split(b':')[1])
+    return json.loads(child.stdout.read(length)) if length else sys.exit('the server has ended')
+root = file.parent.as_uri()
+send({'id': 1, 'method': 'initialize', 'params': {'processId': os.getpid(), 'rootUri': root, 'capabilities': {
+    'workspace': {'configuration': True}, 'textDocument': {'publishDiagnostics': {}}}, 'workspaceFolders': [{'uri': root, 'name': 'project'}]}})
+while True:
+    message = received()
+    if 'method' in message and 'id' in message:
+        items = message.get('params', {}).get('items', [])
+        send({'id': message['id'], 'result': [None] * len(items) if items else None})
+    elif message.get('id') == 1:
+        send({'method': 'initialized', 'params': {}})
+        send({'method': 'textDocument/didOpen', 'params': {'textDocument': {
+            'uri': file.as_uri(), 'languageId': language, 'version': 1, 'text': file.read_text()}}})
+    elif message.get('method') == 'textDocument/publishDiagnostics' and message['params']['diagnostics']:
+        print(json.dumps(message['params']['diagnostics'])); break
+send({'id': 2, 'method': 'shutdown'})
+send({'method': 'exit'})
+child.wait(30)
+";
+
+/// `scripts/real-servers.sh` installs the servers and names the folder.
+#[test]
+fn language_servers_work_in_a_box() {
+    let Some(folder) = std::env::var_os("OLLM_REAL_SERVERS").map(std::path::PathBuf::from) else {
+        return eprintln!("skipped: no language servers; scripts/real-servers.sh installs them");
+    };
+    let Some(lab) = scene() else { return };
+    lab.write("project/client.py", LANGUAGE_CLIENT);
+    lab.write("project/wrong.py", "print(no_such_name)\n");
+    lab.write("project/wrong.ts", "const n: number = 'text';\n");
+    for (language, file, server, mistake) in [
+        ("python", "wrong.py", "node_modules/.bin/pyright-langserver --stdio", "no_such_name"),
+        ("python", "wrong.py", "python/bin/pylsp", "no_such_name"),
+        ("typescript", "wrong.ts", "node_modules/.bin/typescript-language-server --stdio", "number"),
+    ] {
+        let server = folder.join(server).display().to_string();
+        let ran = works(&lab, &format!("timeout 120 python3 client.py {language} {file} {server}"));
+        assert!(ran.stdout.contains(mistake), "{server}: {ran:?}");
+    }
+}

@@ -142,6 +142,18 @@ fn what_a_package_needs_and_its_index_does_not_have_ends_the_installation() {
 }
 
 #[test]
+fn a_network_that_is_cut_while_what_a_package_needs_is_fetched_leaves_nothing() {
+    let team = Team::new();
+    publish_with_needs(&team, "*", &["1.0.0"]);
+    let archive = fs::read(team.lab.root.join("out/base-1.0.0.tar.gz")).unwrap();
+    team.server.put("base-1.0.0.tar.gz", Answer::Cut(archive.clone()));
+    refused(&team.lab, &["ext", "install", "guard", "--yes"], 5, "was not fetched");
+    assert_eq!(extensions(&team.lab), BTreeMap::new());
+    team.server.put("base-1.0.0.tar.gz", Answer::File(archive));
+    installed(&team.lab, &["guard"]);
+}
+
+#[test]
 fn two_packages_that_need_each_other_are_asked_about_once_each() {
     let team = Team::new();
     publish_with_needs(&team, "*", &[]);
@@ -330,6 +342,9 @@ fn a_published_version_never_becomes_another_one() {
     let ran = lab.run(build);
     assert_eq!(ran.code, 64, "{ran:?}");
     assert!(ran.stderr.contains("is listed already with another content"), "{ran:?}");
+    assert_eq!(files(&lab.root.join("out")), first);
+    let ran = lab.run(&["ext", "index", "build", "../nowhere", "--out", "../out"]);
+    assert!(ran.code == 5 && ran.stderr.contains("nowhere is not listed: there is no such folder"), "{ran:?}");
     assert_eq!(files(&lab.root.join("out")), first);
 }
 

@@ -40,48 +40,60 @@ ssize_t write(int file, const void *bytes, size_t count) { REAL(write); if (file
 /// Fewer steps than an installation makes: with fewer, nothing was counted.
 const FEWEST: usize = 20;
 
-/// Builds the library that counts.
-fn counter(lab: &Lab) -> String {
-    lab.write("counter.c", COUNTER);
-    let mut compiler = lab.program("cc");
-    compiler.current_dir(&lab.root).args(["-shared", "-fPIC", "-o", "counter.so", "counter.c", "-ldl"]);
-    let built = finish(compiler, b"");
-    assert_eq!(built.code, 0, "{built:?}");
-    lab.root.join("counter.so").to_str().unwrap().to_owned()
+/// What whoever loads extensions sees: each with its files.
+fn loaded(lab: &Lab) -> Loaded {
+    let list = lab.run(&["ext", "list", "--json"]);
+    assert_eq!((list.code, list.stderr.as_str()), (0, ""), "{list:?}");
+    let of = |one: &Value| {
+        assert_eq!(one["error"], Value::Null, "{one:#}");
+        (one["name"].as_str().unwrap().to_owned(), files(Path::new(one["path"].as_str().unwrap())))
+    };
+    list.answer().as_array().unwrap().iter().map(of).collect()
 }
 
-/// Kills a command before its first step, its second one, and so on, each time in the same home, until it is done.
-fn killed_before_each_step(lab: &Lab, counter: &str, arguments: &[&str]) {
+/// Kills a command before each of its steps; the same command then ends what was begun.
+fn killed_before_each_step(lab: &Lab, arguments: &[&str], once_done: i32) {
+    let steps = for_each_kill(lab, arguments, |number, after, left| {
+        let was_done = loaded(lab) == *after;
+        let ran = lab.run(arguments);
+        assert!(ran.code == 0 || (was_done && ran.code == once_done), "step {number}: {ran:?}");
+        assert_eq!(extensions(lab).keys().collect::<Vec<_>>(), left.keys().collect::<Vec<_>>(), "step {number}");
+        assert_eq!(loaded(lab), *after, "step {number}");
+    });
+    assert!(steps > FEWEST, "{steps} steps were seen");
+}
+
+/// Every extension, with its files.
+type Loaded = BTreeMap<String, BTreeMap<PathBuf, Vec<u8>>>;
+
+/// Kills a command before its first step, its second one, and so on, each time in the same home, until it is done; how often that
+/// was. After each kill the state is the one before or the one after, which the next is told, with all files.
+fn for_each_kill(lab: &Lab, arguments: &[&str], next: impl Fn(usize, &Loaded, &BTreeMap<PathBuf, Vec<u8>>)) -> usize {
+    let counter = lab.preloaded("counter", COUNTER);
     let kept = lab.root.join("kept");
     let copy = |from: &Path, to: &Path| {
         let _ = fs::remove_dir_all(to);
         assert_eq!(finish(with(lab.program("cp"), &["-a", from.to_str().unwrap(), to.to_str().unwrap()]), b"").code, 0);
     };
-    let guard = lab.home.join(".ollm/extensions/guard");
     copy(&lab.home, &kept);
-    let before = files(&guard);
+    let before = loaded(lab);
     assert_eq!(lab.run(arguments).code, 0);
-    let after = files(&guard);
+    let (after, left) = (loaded(lab), extensions(lab));
     assert_ne!(before, after);
     for number in 1.. {
         copy(&kept, &lab.home);
         let mut command = lab.ollm(arguments);
-        command.env("LD_PRELOAD", counter).env("KILL_BEFORE", number.to_string());
+        command.env("LD_PRELOAD", &counter).env("KILL_BEFORE", number.to_string());
         let ran = finish(command, b"");
         if ran.code == 0 {
-            assert!(number > FEWEST, "{number} steps were seen");
-            return;
+            return number - 1;
         }
         assert_eq!(ran.code, 137, "step {number}: {ran:?}");
-        let now = files(&guard);
+        let now = loaded(lab);
         assert!(now == before || now == after, "step {number} left {:?}", now.keys());
-        let list = lab.run(&["ext", "list", "--json"]);
-        assert_eq!((list.code, list.stderr.as_str()), (0, ""), "step {number}: {list:?}");
-        // The next one ends what was begun.
-        let again = lab.run(arguments);
-        assert_eq!((again.code, files(&guard) == after), (0, true), "step {number}: {again:?}");
-        assert!(!lab.home.join(".ollm/extensions/.staged").exists(), "step {number}");
+        next(number, &after, &left);
     }
+    unreachable!("it is done at last")
 }
 
 fn with(mut command: std::process::Command, arguments: &[&str]) -> std::process::Command {
@@ -93,7 +105,41 @@ fn with(mut command: std::process::Command, arguments: &[&str]) -> std::process:
 fn an_installation_that_is_killed_before_any_of_its_steps_is_there_or_is_not() {
     let lab = Lab::new();
     let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
-    killed_before_each_step(&lab, &counter(&lab), &["ext", "install", &source, "--yes"]);
+    killed_before_each_step(&lab, &["ext", "install", &source, "--yes"], 0);
+}
+
+#[test]
+fn an_installation_with_what_it_needs_that_is_killed_before_any_of_its_steps_is_there_or_is_not() {
+    let lab = Lab::new();
+    needy(&lab);
+    killed_before_each_step(&lab, &["ext", "install", "guard", "--yes"], 0);
+}
+
+/// Publishes `guard`, which needs two others.
+fn needy(lab: &Lab) {
+    package(lab, "src/guard", "1.0.0", &json!({"dependencies": {"base": "^1.0.0", "other": "*"}}));
+    for name in ["base", "other"] {
+        let manifest = json!({"name": name, "version": "1.0.0", "description": "What others need"});
+        lab.write(&format!("src/{name}/manifest.json"), manifest.to_string());
+    }
+    let folders = ["../src/guard", "../src/base", "../src/other"];
+    let built = lab.run(&[&["ext", "index", "build", "--out", "../out"], folders.as_slice()].concat());
+    assert_eq!(built.code, 0, "{built:?}");
+    let index = lab.root.join("out/index.json");
+    lab.write("home/.ollm/config.yaml", format!("extensions: {{indexes: [{}]}}\n", json!(index)));
+}
+
+#[test]
+fn an_extension_that_is_removed_by_somebody_who_is_killed_is_there_or_is_not() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({}));
+    installed(&lab, &[source.to_str().unwrap()]);
+    package(&lab, "src", "1.1.0", &json!({}));
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    approve(&lab);
+    assert_eq!(lab.run(&["ext", "pin", "guard"]).code, 0);
+    // What is gone is not known any more.
+    killed_before_each_step(&lab, &["ext", "uninstall", "guard", "--yes"], 64);
 }
 
 #[test]
@@ -105,48 +151,107 @@ fn an_update_that_is_killed_before_any_of_its_steps_is_made_or_is_not() {
     package(&lab, "src", "1.1.0", &json!({}));
     assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
     package(&lab, "src", "1.2.0", &json!({}));
-    killed_before_each_step(&lab, &counter(&lab), &["ext", "update", "guard", "--yes"]);
+    killed_before_each_step(&lab, &["ext", "update", "guard", "--yes"], 0);
 }
 
-/// Installs 1.0.0 on a small disk, and updates it to 1.1.0 with more and more room, until there is enough.
+#[test]
+fn a_way_back_that_is_killed_before_any_of_its_steps_is_gone_or_is_not() {
+    let lab = Lab::new();
+    let source = package(&lab, "src", "1.0.0", &json!({}));
+    installed(&lab, &[source.to_str().unwrap()]);
+    package(&lab, "src", "1.1.0", &json!({}));
+    assert_eq!(lab.run(&["ext", "update", "guard", "--yes"]).code, 0);
+    let steps = for_each_kill(&lab, &["ext", "update", "guard", "--rollback", "--yes"], |number, _, left| {
+        assert_eq!(extensions(&lab).keys().collect::<Vec<_>>(), left.keys().collect::<Vec<_>>(), "step {number}");
+    });
+    assert!(steps > 0);
+}
+
+/// Has a command run on a small disk with more and more room, each time in the same home, until there is enough. Says of each run
+/// its code, what is loaded then, what lies among the extensions, and what it said.
 const SMALL_DISK: &str = r#"
-mount -t tmpfs -o size=4m,mode=755 tmpfs "$HOME"
-"$0" ext install "$1" --yes > "$HOME/said" 2>&1
-rm -r "$1"; cp -a "$2" "$1"
-for room in 0 4 8 16 32 64 128 256 512 1024; do
+kept="$1"; shift
+mount -t tmpfs -o size=8m,mode=755 tmpfs "$HOME"
+for room in 0 4 8 12 16 20 24 28 32 36 40 48 56 64 96 128 256 512 1024 4096; do
+    find "$HOME" -mindepth 1 -delete
+    cp -a "$kept/." "$HOME"
     dd if=/dev/zero of="$HOME/room" bs=1k count=$room 2> /dev/null
     dd if=/dev/zero of="$HOME/filling" bs=1k 2> /dev/null || true
     rm "$HOME/room"
-    said="$("$0" ext update guard --yes 2>&1)" && code=0 || code=$?
+    said="$("$0" "$@" 2>&1)" && code=0 || code=$?
     rm "$HOME/filling"
-    version="$("$0" ext list --json | tr -d ' ' | grep '^"version"')"
-    left="$(ls -A "$HOME/.ollm/extensions")"
-    echo "$code $version" $left
+    echo "$code|$("$0" ext list --json | tr -d ' \n')|$(ls -A "$HOME/.ollm/extensions" 2> /dev/null | tr '\n' ' ')|$(echo "$said" | tr '\n|' '  ')"
     [ "$code" = 0 ] && exit 0
-    case "$said" in *"nothing was installed"* | *"was not changed"*) ;; *) echo "said $said" ;; esac
 done
 "#;
+
+/// A command that there is no room for changes nothing, and says so.
+fn there_is_room_or_nothing_changes(lab: &Lab, arguments: &[&str], unchanged: &[&str]) {
+    if !crate::lab::may_mount() {
+        return;
+    }
+    let kept = lab.root.join("kept");
+    let kept = kept.to_str().unwrap();
+    assert_eq!(finish(with(lab.program("cp"), &["-a", lab.home.to_str().unwrap(), kept]), b"").code, 0);
+    // Whether it is approved is not asked: that is withdrawn first, so that nothing runs which is half gone.
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| format!("{} {}", one["name"], one["version"])).collect()
+    };
+    let listed = |lab: &Lab| (names(&lab.run(&["ext", "list", "--json"]).answer()), entries(lab));
+    let before = listed(lab);
+    assert_eq!(lab.run(arguments).code, 0);
+    let after = listed(lab);
+    let script = [&["-m", "sh", "-ec", SMALL_DISK, crate::lab::OLLM, kept], arguments].concat();
+    let ran = finish(with(lab.program("unshare"), &script), b"");
+    let runs = ran.stdout.lines().map(|line| {
+        let parts: Vec<&str> = line.splitn(4, '|').collect();
+        let [code, list, left, said] = parts[..] else { panic!("{line}") };
+        let list = names(&serde_json::from_str(list).unwrap());
+        (code, (list, left.split_whitespace().map(str::to_owned).collect::<Vec<_>>()), said)
+    });
+    let runs: Vec<_> = runs.collect();
+    let (last, failed) = runs.split_last().unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!((last.0, &last.1), ("0", &after), "{ran:?}");
+    assert!(!failed.is_empty(), "the disk was never full: {ran:?}");
+    for (code, list, said) in failed {
+        assert_eq!((*code, list), ("5", &before), "{said}");
+        assert!(unchanged.iter().any(|word| said.contains(word)), "{said}");
+    }
+}
+
+/// What lies among the extensions.
+fn entries(lab: &Lab) -> Vec<String> {
+    let found = fs::read_dir(lab.home.join(".ollm/extensions")).into_iter().flatten();
+    let mut names: Vec<String> = found.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
 
 #[test]
 fn on_a_full_disk_an_update_is_made_or_is_not_and_it_is_told() {
     let lab = Lab::new();
-    let source = package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap().to_owned();
-    let next = package(&lab, "next", "1.1.0", &json!({})).to_str().unwrap().to_owned();
-    lab.write("next/large", vec![7; 100 << 10]);
-    // Not in a namespace of users: whoever runs in one may be an agent that hides, and installs nothing.
-    let probe = finish(with(lab.program("unshare"), &["-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]), b"");
-    if probe.code != 0 {
-        return eprintln!("skipped: no right to mount a disk: {}", probe.stderr);
-    }
-    let ran =
-        finish(with(lab.program("unshare"), &["-m", "sh", "-ec", SMALL_DISK, crate::lab::OLLM, &source, &next]), b"");
-    let lines: Vec<&str> = ran.stdout.lines().collect();
-    let (last, failed) = lines.split_last().unwrap_or_else(|| panic!("{ran:?}"));
-    assert_eq!(*last, r#"0 "version":"1.1.0", .previous guard"#, "{ran:?}");
-    assert!(!failed.is_empty(), "the disk was never full: {ran:?}");
-    for line in failed {
-        assert_eq!(*line, r#"5 "version":"1.0.0", guard"#, "{ran:?}");
-    }
+    installed(&lab, &[package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap()]);
+    package(&lab, "src", "1.1.0", &json!({}));
+    lab.write("src/large", vec![7; 100 << 10]);
+    let words = ["nothing was installed", "was not changed"];
+    there_is_room_or_nothing_changes(&lab, &["ext", "update", "guard", "--yes"], &words);
+}
+
+#[test]
+fn on_a_full_disk_all_that_belongs_together_is_installed_or_nothing_is() {
+    let lab = Lab::new();
+    needy(&lab);
+    let words = ["nothing was installed", "was not changed", "cannot be written"];
+    there_is_room_or_nothing_changes(&lab, &["ext", "install", "guard", "--yes"], &words);
+}
+
+#[test]
+fn on_a_full_disk_an_extension_is_removed_or_stays() {
+    let lab = Lab::new();
+    installed(&lab, &[package(&lab, "src", "1.0.0", &json!({})).to_str().unwrap()]);
+    approve(&lab);
+    assert_eq!(lab.run(&["ext", "pin", "guard"]).code, 0);
+    there_is_room_or_nothing_changes(&lab, &["ext", "uninstall", "guard", "--yes"], &["were not changed"]);
 }
 
 /// Runs a program for which the kernel exchanges no two files, as on file systems that cannot.

@@ -107,7 +107,9 @@ impl Pty {
         let (rows, columns) = (size.rows.to_string(), size.columns.to_string());
         relay.args(["-c", RELAY, &rows, &columns, &hex(ahead)]).args(command);
         // Tests answer faster than people read.
-        relay.env("OLLM_QUESTION_GRACE", "0");
+        if !relay.get_envs().any(|(name, _)| name == "OLLM_QUESTION_GRACE") {
+            relay.env("OLLM_QUESTION_GRACE", "0");
+        }
         relay.env("TERM", "xterm-256color").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut relay = relay.spawn().unwrap();
         let (orders, mut stdout) = (relay.stdin.take(), relay.stdout.take().unwrap());

@@ -145,9 +145,10 @@ fn d06_nobody_approves_tools_without_a_terminal_unless_by_their_digest() {
     assert_eq!(lab.run(&["mcp", "review", "s", "--digest", &wrong]).code, 4);
     assert_eq!(offered(&lab), Vec::<String>::new());
     let lab = lab.set("CLAUDECODE", "1");
-    assert_eq!(lab.run(&["mcp", "review", "s", "--digest", digest]).code, 4, "an agent approves nothing");
+    assert_eq!(lab.run(&["mcp", "review", "s", "--digest", digest, "--json"]).code, 4, "an agent approves nothing");
     let lab = lab.set("CLAUDECODE", "");
-    assert_eq!(lab.run(&["mcp", "review", "s", "--digest", digest]).code, 0);
+    let ran = lab.run(&["mcp", "review", "s", "--digest", digest, "--json"]);
+    assert_eq!((ran.code, ran.answer()["offered"].clone()), (0, json!(["a"])), "{ran:?}");
     assert_eq!(offered(&lab), [A]);
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::REFUSE;
-use crate::lab::{FOREVER, Lab, OLLM, Ran, finish, lines, outcome, shell_event, start};
+use crate::lab::{FOREVER, Lab, OLLM, Ran, finish, lines, may_mount, outcome, shell_event, start};
 
 fn lab() -> Lab {
     Lab::with_hook("before_tool", "guard", REFUSE)
@@ -24,16 +24,6 @@ fn after(lab: &Lab, program: &[&str], prepare: &str) -> Ran {
     let mut command = lab.program(program[0]);
     command.args(&program[1..]).args(["-ec", &format!("{prepare}\nexec \"$0\" hook run"), OLLM]);
     finish(command, shell_event("ls").as_bytes())
-}
-
-#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
-fn may_mount() -> bool {
-    let may = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
-    let may = may.is_ok_and(|status| status.success());
-    if !may {
-        eprintln!("skipped: no right to mount a disk");
-    }
-    may
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn counts_name_failures_times_and_hooks_that_never_ran() {
     assert_eq!((&log["runs"], &log["failureRate"]), (&json!(1), &json!(1.0)));
     assert_eq!(log["p50Ms"], log["maxMs"]);
     let shown = lab.run(&["trace", "stats", "--event", "session_start"]);
-    assert!(shown.stdout.starts_with("1 events from ") && shown.stdout.contains("never ran"), "{}", shown.stdout);
+    assert!(shown.stdout.starts_with("1 event from ") && shown.stdout.contains("never ran"), "{}", shown.stdout);
 }
 
 #[test]

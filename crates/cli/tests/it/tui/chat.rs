@@ -16,6 +16,7 @@ pub(super) const KEYS: &[KeyCase] = &[
     ("Up, Down", what_was_written_before_comes_back),
     ("PgUp, PgDn", keys_and_wheel_scroll_the_talk),
     ("Ctrl+D", inputs_that_wait_are_not_begun_when_the_person_leaves),
+    ("Esc", keys_and_wheel_scroll_the_talk),
 ];
 
 fn call(tool: &str, args: &Value) -> String {
@@ -60,6 +61,7 @@ fn an_answer_is_markdown_and_nothing_in_it_reaches_the_terminal_as_an_order() {
     assert!(shown.contains("> hello") && shown.contains("Some bold words"), "{shown}");
     assert!(shown.contains(r"\u{1b}[2J\u{202e}evil"), "{shown}");
     leave(chat);
+    assert!(transcripts(&lab).contains("hello"));
 }
 
 #[test]
@@ -91,9 +93,12 @@ fn control_c_interrupts_a_tool_and_the_session_goes_on() {
     let lab = lab(&[call("shell", &json!({"command": "sleep 1000"})), text("again")]);
     let mut chat = chat(&lab, &["--approval", "yolo"]);
     chat.types("go\r").sees("tool shell");
+    let sleeps = || lab.processes().iter().any(|line| line.contains("sleep 1000"));
+    eventually("the tool runs", sleeps);
     chat.types("\x03").sees("interrupting");
     // Once more is no wish to leave.
     chat.types("\x03\x03").sees("approval yolo");
+    assert!(!sleeps(), "the tool is ended");
     chat.types("go on\r").sees("again");
     leave(chat);
 }
@@ -314,6 +319,8 @@ fn keys_and_wheel_scroll_the_talk() {
         chat.types(up).sees("there is more below");
         chat.types(down).sees_no_more("there is more below");
     }
+    chat.types("\x1b[5~").sees("there is more below");
+    chat.types("\x1b").sees_no_more("there is more below");
     leave(chat);
 }
 
@@ -342,4 +349,31 @@ fn what_is_typed_before_the_picker_picks_nothing() {
     chat.types("hello\r").sees("first answer");
     leave(chat);
     assert_eq!(fs::read_dir(lab.home.join(".ollm/sessions")).unwrap().count(), 2);
+}
+
+#[test]
+fn what_is_pasted_is_text_however_much_it_looks_like_keys() {
+    let lab = lab(&[text("hi"), text("hi again")]);
+    let pasted = "\x1b[200~one\x1b]0;title\x07 \x1b[2Jtwo \x03\x04\x11\u{202e}three\x1b[201~";
+    for front in ["tui", "chat"] {
+        let mut chat = lab.pty(LARGE, &[front, "--model", "replay:../talk.jsonl"]);
+        if front == "tui" {
+            chat.sees("approval");
+        } else {
+            chat.waits_for("> ");
+        }
+        chat.types(pasted).sees("three");
+        chat.types("\r").sees("hi");
+        if front == "chat" {
+            chat.waits_for("hi").waits_for("> ");
+        }
+        chat.types("\x04");
+        let ran = chat.ends();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        for obeyed in ["title\u{7}", "\u{1b}]0;", "\u{202e}"] {
+            assert!(!ran.stdout.contains(obeyed), "{front}: {obeyed:?} in {:?}", ran.stdout);
+        }
+    }
+    let told = transcripts(&lab);
+    assert!(!told.contains("\\u001b") && !told.contains("\\u0007"), "{told}");
 }

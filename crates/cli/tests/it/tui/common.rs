@@ -28,6 +28,10 @@ const LISTS: &[KeyCase] = &[
     ("P", n_and_p_turn_the_pages_of_the_details),
     ("G", g_reads_the_list_anew),
     ("0, Esc", zero_escape_and_control_c_leave_a_panel),
+    ("Up, Down", the_cursor_goes_where_the_keys_and_the_mouse_put_it),
+    ("Home, End", the_cursor_goes_where_the_keys_and_the_mouse_put_it),
+    ("PgUp, PgDn", the_cursor_goes_where_the_keys_and_the_mouse_put_it),
+    ("Ctrl+C", hooks::control_c_interrupts_a_test),
 ];
 
 const EVERYWHERE: &[KeyCase] = &[
@@ -175,9 +179,18 @@ fn n_and_p_turn_the_pages_of_the_details() {
 
 #[test]
 fn g_reads_the_list_anew() {
-    let (lab, mut panel) = many(LARGE);
-    lab.user_hook("before_tool", "h99", "exit 0\n", "");
-    panel.types("g").sees("● h99");
+    let lab = Lab::new();
+    lab.run(&["connect", "claude"]);
+    let mut panel = lab.pty(LARGE, &["tui", "--panel", "doctor"]);
+    panel.sees("✓ agents: ");
+    // What the doctor looks at is not followed.
+    let file = lab.home.join(".claude/settings.json");
+    let right = fs::read_to_string(&file).unwrap();
+    fs::write(&file, right.replace(crate::lab::OLLM, "/nowhere/ollm")).unwrap();
+    panel.types("?").sees("Everywhere");
+    panel.types("\x1b").sees_no_more("Everywhere");
+    panel.sees("✓ agents: ");
+    panel.types("g").sees("! agents: ");
     leave(panel);
 }
 

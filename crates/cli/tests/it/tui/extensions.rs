@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::common::KeyCase;
-use super::{choose, does, leave};
+use super::{choose, does, leave, prints};
 use crate::extensions::{QUIET, entries, entry, extension};
 use crate::installing::package;
 use crate::lab::Lab;
@@ -58,11 +58,7 @@ fn v_shows_and_approves_an_extension_and_enter_switches_it() {
     for (key, title, command) in
         [("r", "what changed in kept", "reload"), ("c", "checking kept", "validate"), ("t", "testing kept", "test")]
     {
-        let ran = lab.run(&["ext", command, "kept"]);
-        let told = format!("{}{}", ran.stdout, ran.stderr).replace("ollm: ", "");
-        let told: String = told.lines().next().unwrap().chars().take(40).collect();
-        does(&mut panel, key, title, &told);
-        panel.types("\x1b").sees_no_more(&format!("┌ {title}"));
+        prints(&mut panel, &lab, key, title, &["ext", command, "kept"]);
     }
     leave(panel);
 }

@@ -147,7 +147,7 @@ fn escape_and_another_hook_close_a_result() {
 }
 
 #[test]
-fn control_c_interrupts_a_test() {
+pub(super) fn control_c_interrupts_a_test() {
     let lab = lab();
     lab.user_hook("before_tool", "own", "touch \"$OLLM_PROJECT_DIR/began\"; sleep 1000\n", ", \"timeout\": \"900s\"");
     let mut panel = panel(&lab);
@@ -247,6 +247,9 @@ pub(super) fn a_filter_begins_with_all_hooks_and_takes_pasted_text() {
     panel.types("/").sees("guest");
     panel.types("\x1b[200~own\nx\x1b[201~").sees_no_more("guest");
     panel.types("\r").sees("/own ");
+    panel.types("\x1b[F").sees("┌ own ─");
+    panel.types("\r").sees("○ own");
+    assert_eq!((&entry(&lab, "own")["enabled"], &entry(&lab, "guest")["enabled"]), (&false.into(), &true.into()));
     leave(panel);
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::leave;
-use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty, USUAL};
+use crate::lab::{Lab, eventually};
+use crate::mcp::{USER, declare, server};
 
 fn chat(lab: &Lab, answers: impl Iterator<Item = String>) -> Pty {
     let lines: Vec<String> = answers.map(|text| json!({"content": text}).to_string()).collect();
@@ -68,11 +69,31 @@ fn wakeups(process: u32) -> u64 {
     status.filter_map(count).sum()
 }
 
+/// Waits for a while in which no thread of the program is woken: whoever looks every second, or more often, has none.
+#[cfg(target_os = "linux")]
+fn falls_asleep(program: &Pty, what: &str) {
+    let process = program.process();
+    let is_asleep = (0..30).any(|_| {
+        let before = wakeups(process);
+        thread::sleep(Duration::from_secs(2));
+        wakeups(process) == before
+    });
+    assert!(is_asleep, "{what}: something looks at the time");
+}
+
+/// A lab with a hook that hears of files, and a server.
+#[cfg(target_os = "linux")]
+fn watched() -> Lab {
+    let lab = Lab::new();
+    lab.user_hook("file_created", "files", "touch ../heard\n", "");
+    declare(&lab, USER, &json!({"mine": server(&[])}));
+    lab
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn nobody_wakes_the_panels_while_nothing_happens() {
-    let lab = Lab::new();
-    lab.user_hook("file_edited", "files", "exit 0\n", "");
+    let lab = watched();
     let mut panels = chat(&lab, ["hello".to_owned()].into_iter());
     panels.types("go\r").sees("hello");
     for number in 1..=6 {
@@ -80,33 +101,27 @@ fn nobody_wakes_the_panels_while_nothing_happens() {
         // Whatever was under way has ended when a key was taken and drawn.
         panels.types("\x1b[24~").sees("Everywhere");
         panels.types("\x1b").sees_no_more("Everywhere");
-        // Each of a few threads looks once a second, and all of them together less than ten times.
-        let process = panels.process();
-        let quiet = (0..60).any(|_| {
-            let before = wakeups(process);
-            thread::sleep(Duration::from_secs(1));
-            wakeups(process).saturating_sub(before) < 10
-        });
-        assert!(quiet, "panel {number} is woken too often");
+        falls_asleep(&panels, &format!("panel {number}"));
     }
+    lab.write("project/new.txt", "x");
+    eventually("hooks hear of a file all the same", || lab.root.join("heard").exists());
     leave(panels);
 }
 
-/// No part of the panels looks at a clock that people can set.
 #[test]
-fn a_clock_that_jumps_changes_nothing_in_the_panels() {
-    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                assert!(!text.contains("SystemTime"), "{}", path.display());
-            }
-        }
-    }
+#[cfg(target_os = "linux")]
+fn nobody_wakes_the_plain_chat_while_nothing_happens() {
+    let lab = watched();
+    lab.write("talk.jsonl", "{\"content\": \"hello\"}\n");
+    let mut chat = lab.pty(LARGE, &["chat", "--model", "replay:../talk.jsonl"]);
+    chat.waits_for("> ").types("go\r").waits_for("hello").waits_for("> ");
+    falls_asleep(&chat, "the plain chat");
+    lab.write("project/new.txt", "x");
+    eventually("hooks hear of a file all the same", || lab.root.join("heard").exists());
+    chat.types("half a line").waits_for("line");
+    falls_asleep(&chat, "a line that is being written");
+    chat.signal(15);
+    assert_eq!(chat.ends().code, 143);
 }
 
 #[test]

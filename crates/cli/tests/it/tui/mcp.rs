@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::common::KeyCase;
-use super::{choose, does, leave, login};
+use super::{choose, does, leave, login, prints};
 use crate::lab::Lab;
 use crate::lab::pty::{LARGE, Pty};
 use crate::mcp::{PROJECT, USER, declare, reviewing, server};
@@ -56,12 +56,51 @@ fn s_tries_a_server_and_its_tools_and_words_are_seen() {
     assert!(!shown.contains("No tools are known yet"), "{shown}");
     assert!(status(&lab, "mine")["tools"].as_u64().unwrap() > 0);
     for key in ["t", "\r"] {
-        does(&mut panel, key, "tools of mine", "ARGUMENTS");
-        panel.types("\x1b").sees_no_more("ARGUMENTS");
+        prints(&mut panel, &lab, key, "tools of mine", &["mcp", "tools", "mine"]);
     }
-    does(&mut panel, "h", "health of mine", "no server runs in a conversation");
+    prints(&mut panel, &lab, "h", "health of mine", &["mcp", "status", "mine"]);
+    prints(&mut panel, &lab, "l", "logs of mine", &["mcp", "logs", "mine"]);
     does(&mut panel, "l", "logs of mine", r"hello \u{1b}[2J\u{202e}there");
     leave(panel);
+}
+
+#[test]
+fn t_asks_a_server_for_tools_that_nobody_knows_and_remembers_them() {
+    let lab = lab();
+    let known = || fs::read_to_string(lab.home.join(".ollm/state/mcp-tools.json")).unwrap_or_default();
+    assert!(!known().contains("echo"));
+    let mut panel = panel(&lab, "mine");
+    does(&mut panel, "t", "tools of mine", "ARGUMENTS");
+    assert!(known().contains("echo"), "{}", known());
+    leave(panel);
+}
+
+#[test]
+fn what_a_server_answers_reaches_the_terminal_as_text_alone() {
+    let lab = lab();
+    let call = json!({"tool_calls": [{"id": "1", "name": "mcp__mine__echo",
+        "arguments": {"text": "\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}evil"}}]});
+    lab.write("talk.jsonl", format!("{call}\n{{\"content\": \"done\"}}\n"));
+    for front in ["tui", "chat"] {
+        let mut chat = lab.pty(LARGE, &[front, "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+        if front == "tui" {
+            chat.sees("approval yolo");
+        } else {
+            chat.waits_for("> ");
+        }
+        chat.types("go\r").sees("done");
+        let shown = chat.sees("evil");
+        assert!(shown.contains(r"\u{202e}evil"), "{shown}");
+        if front == "chat" {
+            chat.waits_for("done").waits_for("> ");
+        }
+        chat.types("\x04");
+        let ran = chat.ends();
+        for obeyed in ["\u{202e}", "]0;title\u{7}", "\u{9b}"] {
+            assert!(!ran.stdout.contains(obeyed), "{front}: {obeyed:?}");
+        }
+        assert_eq!(ran.code, 0);
+    }
 }
 
 #[test]
@@ -82,6 +121,7 @@ fn x_and_r_stop_and_restart_the_server_of_the_conversation_in_the_next_panel() {
     panels.sees("● mine ready");
     assert_eq!(status(&lab, "mine")["chats"][0]["state"], "ready");
     panels.types("s").sees("runs already");
+    prints(&mut panels, &lab, "h", "health of mine", &["mcp", "status", "mine"]);
     does(&mut panels, "l", "logs of mine", "hello ");
     leave(panels);
     lab.assert_nobody_is_left();
@@ -100,6 +140,20 @@ fn a_server_that_dies_is_seen_without_a_key() {
     assert!(lab.program("kill").args(["-9", &process]).status().unwrap().success());
     panels.sees_no_more("● mine ready");
     leave(panels);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_conversation_elsewhere_that_is_killed_is_seen_without_a_key() {
+    let lab = lab();
+    let mut panel = panel(&lab, "mine");
+    panel.sees("○ mine");
+    let mut chat = lab.pty(LARGE, &["chat", "--model", "replay:../talk.jsonl"]);
+    panel.sees("● mine ready");
+    chat.signal(9);
+    assert_ne!(chat.ends().code, 0);
+    panel.sees_no_more("● mine ready");
+    leave(panel);
     lab.assert_nobody_is_left();
 }
 

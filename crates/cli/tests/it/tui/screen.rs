@@ -1,8 +1,10 @@
 //! What holds for all panels: sizes, signals, the terminal on every way out.
 
+use serde_json::json;
+
 use super::leave;
 use crate::lab::pty::{LARGE, Pty, Size, USUAL};
-use crate::lab::{Lab, OLLM, python};
+use crate::lab::{Lab, OLLM, eventually, python};
 
 #[test]
 fn without_a_terminal_the_panels_say_what_else_there_is() {
@@ -53,6 +55,30 @@ fn a_stopped_program_leaves_the_terminal_and_comes_back() {
 }
 
 #[test]
+fn a_stop_in_the_middle_of_a_question_and_of_a_tool_loses_neither() {
+    let lab = Lab::new();
+    let wait = "while [ ! -e open ]; do sleep 0.01; done";
+    let call = json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": wait}}]});
+    lab.write("talk.jsonl", format!("{call}\n{}\n", json!({"content": "done"})));
+    let mut panels = lab.pty(LARGE, &["tui", "--model", "replay:../talk.jsonl"]);
+    panels.sees("approval ask");
+    panels.types("go\r").sees("May it run?");
+    let stops = |panels: &mut Pty| {
+        panels.signal(20);
+        panels.waits_for("\x1b[?1049l").waits_for_stop();
+        panels.continues("\x1b[?1049h");
+    };
+    stops(&mut panels);
+    panels.sees("May it run?");
+    panels.types("y\r").sees("tool shell · ");
+    stops(&mut panels);
+    panels.sees("tool shell · ");
+    lab.write("project/open", "");
+    panels.sees("done");
+    leave(panels);
+}
+
+#[test]
 fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     let lab = Lab::new();
     lab.write(
@@ -64,7 +90,8 @@ fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     panels.sees("approval yolo");
     panels.types("go\r").sees("tool shell");
     panels.signal(9);
-    assert_ne!(panels.ends().code, 0);
+    let ran = panels.ends();
+    assert!(ran.code != 0 && ran.has_restored(), "{ran:?}");
     lab.assert_nobody_is_left();
     let mut panels = lab.pty(LARGE, &arguments);
     panels.sees("approval yolo");
@@ -72,6 +99,24 @@ fn who_kills_the_panels_starts_them_again_without_a_trace_of_it() {
     leave(panels);
     let ran = lab.run(&["mcp", "status", "--json"]);
     assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_program_leaves_a_terminal_on_which_one_can_type() {
+    let lab = Lab::new();
+    let script = "\"$0\" tui --panel hooks; until stty -a | grep -q ' icanon'; do :; done; stty -a; echo over";
+    let mut shell = Pty::start(lab.program(python().to_str().unwrap()), USUAL, &["sh", "-c", script, OLLM]);
+    shell.sees("Exit");
+    let child = |process: &str| {
+        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+        children.split_whitespace().next().map(str::to_owned)
+    };
+    let panels = child(&shell.process().to_string()).unwrap();
+    eventually("the second process is started, after the first frame", || child(&panels).is_some());
+    assert!(lab.program("kill").args(["-9", &panels]).status().unwrap().success());
+    shell.waits_for("\x1b[?1049l").waits_for("isig icanon").waits_for(" echo ").waits_for("over");
+    assert!(shell.ends().has_restored());
 }
 
 #[test]

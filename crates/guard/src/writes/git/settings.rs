@@ -78,7 +78,10 @@ pub(super) fn for_once(args: &[Field]) -> Vec<Touch> {
     });
     let is_clone = behind.first().is_some_and(|verb| verb.text == "clone");
     let kept = if is_clone { values(behind, &["-c", "--config"]) } else { Fields::new() };
-    let mut touches = Vec::new();
+    // A folder of programs that it runs, and a setting whose value a variable holds.
+    let is_other = |arg: &&Field| arg.text.starts_with("--exec-path=") || arg.text.starts_with("--config-env");
+    let others = before.iter().filter(is_other).map(|_| Touch::Perhaps(Field::literal(".git/config")));
+    let mut touches: Vec<Touch> = others.collect();
     for setting in given.chain(kept) {
         let Some((name, value)) = setting.text.split_once('=') else { continue };
         if name.eq_ignore_ascii_case("core.hookspath") {

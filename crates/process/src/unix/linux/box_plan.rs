@@ -1,11 +1,10 @@
 //! From the rules of a box to the mounts that hold it, in the order in which they are made.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -99,40 +98,6 @@ fn movable_ancestors(path: &Path) -> Vec<PathBuf> {
     path.ancestors().skip(1).filter(is_movable).map(Path::to_owned).collect()
 }
 
-/// What the rules name, as it was: a box holds only for these files.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct BoxStamp(Vec<Option<[u64; 4]>>);
-
-impl BoxStamp {
-    pub(super) fn take<'p>(paths: &'p [PathBuf]) -> Self {
-        let mut folders = HashMap::new();
-        let mut stamp = |path: &'p PathBuf| {
-            let around = path.parent().is_none_or(|folder| is_there(folder, &mut folders));
-            around.then(|| identity(path)).flatten()
-        };
-        Self(paths.iter().map(&mut stamp).collect())
-    }
-}
-
-/// Whether a folder is there. Most of what is protected is not, nor the folder around it, so each is asked about once.
-fn is_there<'p>(folder: &'p Path, known: &mut HashMap<&'p Path, bool>) -> bool {
-    if let Some(known) = known.get(folder) {
-        return *known;
-    }
-    let around = folder.parent().is_none_or(|parent| is_there(parent, known));
-    let found = around && folder.exists();
-    known.insert(folder, found);
-    found
-}
-
-/// Which file it is, and which one it leads to if it is a link.
-fn identity(path: &Path) -> Option<[u64; 4]> {
-    let own = fs::symlink_metadata(path).ok()?;
-    let target = if own.is_symlink() { fs::metadata(path).ok() } else { None };
-    let (device, inode) = target.map_or((0, 0), |target| (target.dev(), target.ino()));
-    Some([own.dev(), own.ino(), device, inode])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,18 +159,5 @@ mod tests {
         };
         let wanted = [(MountKind::ReadOnly, "own"), (MountKind::HideFolder, "own/inner")];
         assert_eq!(inside(&root, &rules), wanted.map(|(kind, path)| (kind, path.into())));
-    }
-
-    #[test]
-    fn a_file_that_is_replaced_by_another_is_no_longer_the_one_that_was_stamped() {
-        let root = tempfile::tempdir().unwrap();
-        let paths = vec![root.path().join("file"), root.path().join("absent")];
-        fs::write(root.path().join("file"), "one").unwrap();
-        let stamp = BoxStamp::take(&paths);
-        fs::write(root.path().join("file"), "two").unwrap();
-        assert_eq!(BoxStamp::take(&paths), stamp);
-        fs::write(root.path().join("other"), "").unwrap();
-        fs::rename(root.path().join("other"), root.path().join("file")).unwrap();
-        assert_ne!(BoxStamp::take(&paths), stamp);
     }
 }

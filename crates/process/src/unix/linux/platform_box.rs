@@ -11,7 +11,7 @@ use super::box_filter::SystemCallFilter;
 use super::box_landlock;
 use super::box_mounts::mount_all;
 use super::box_namespace::Namespaces;
-use super::box_plan::{BoxStamp, MountPlan};
+use super::box_plan::MountPlan;
 use super::box_watch::Watch;
 use super::random;
 use crate::{BoxMeans, BoxRules, WatchedAccess};
@@ -24,20 +24,16 @@ pub(crate) struct PlatformBox {
     filter: Option<SystemCallFilter>,
     watch: Option<Watch>,
     temporary: Option<TemporaryFolder>,
-    /// What was looked at when it was made.
-    paths: Vec<PathBuf>,
-    stamp: BoxStamp,
 }
 
 impl PlatformBox {
     /// Makes a box by these means; what cannot be held comes with it.
     pub(crate) fn new(means: BoxMeans, rules: &BoxRules) -> Result<(Self, Vec<String>), String> {
-        let paths: Vec<PathBuf> = rules.read_only.iter().chain(&rules.hidden).cloned().collect();
-        // Before the files are looked at: what changes in between makes the box outdated, and not unsafe.
-        let stamp = BoxStamp::take(&paths);
         let temporary = rules.temporary.as_deref().map(TemporaryFolder::new).transpose();
         let temporary = temporary.map_err(|error| format!("no temporary folder can be made: {error}"))?;
         let mut rules = rules.clone();
+        // Most of what is protected is not there, and links are resolved more than once.
+        rules.read_only.retain(|path| fs::symlink_metadata(path).is_ok());
         if let (Some(writable), Some(temporary)) = (&mut rules.writable, &temporary) {
             writable.push(temporary.0.clone());
         }
@@ -59,11 +55,7 @@ impl PlatformBox {
             }
         };
         let filter = SystemCallFilter::new(rules)?;
-        Ok((Self { namespaces, rules: file, filter, watch, temporary, paths, stamp }, notes))
-    }
-
-    pub(crate) fn is_current(&self) -> bool {
-        BoxStamp::take(&self.paths) == self.stamp
+        Ok((Self { namespaces, rules: file, filter, watch, temporary }, notes))
     }
 
     pub(crate) fn temporary(&self) -> Option<&Path> {

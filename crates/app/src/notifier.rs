@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::wake_signal::WakeSignal;
 
 /// How long nothing may be touched before we look: editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(100);
@@ -19,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 const MOST: usize = 100_000;
 
 /// Tells which paths were touched.
-pub(super) struct Notifier {
+pub(crate) struct Notifier {
     watcher: RecommendedWatcher,
     shared: Arc<Shared>,
 }
@@ -28,21 +30,23 @@ pub(super) struct Notifier {
 struct Shared {
     touched: Mutex<Touched>,
     news: Condvar,
+    /// Who else is woken.
+    wake: OnceLock<WakeSignal>,
 }
 
 /// The paths that were touched, and when each was first.
 #[derive(Debug, Default)]
-pub(super) struct Touched {
-    pub(super) paths: HashMap<PathBuf, SystemTime>,
+pub(crate) struct Touched {
+    pub(crate) paths: HashMap<PathBuf, SystemTime>,
     /// Whether some are missing, so that everything has to be compared.
-    pub(super) is_incomplete: bool,
+    pub(crate) is_incomplete: bool,
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
 /// Why a folder is not watched.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotifyError {
+pub(crate) enum NotifyError {
     /// The system has no watch left.
     #[error("the system has no more watches for folders")]
     NoWatchLeft,
@@ -55,7 +59,7 @@ pub(super) enum NotifyError {
 }
 
 impl Notifier {
-    pub(super) fn new() -> Result<Notifier, NotifyError> {
+    pub(crate) fn new() -> Result<Notifier, NotifyError> {
         let shared = Arc::<Shared>::default();
         let teller = Arc::clone(&shared);
         let heard = move |event: notify::Result<Event>| teller.hear(event, Instant::now());
@@ -64,29 +68,41 @@ impl Notifier {
     }
 
     /// Watches what happens in a folder, but not below its folders.
-    pub(super) fn watch(&mut self, folder: &Path) -> Result<(), NotifyError> {
+    pub(crate) fn watch(&mut self, folder: &Path) -> Result<(), NotifyError> {
         self.watcher.watch(folder, RecursiveMode::NonRecursive).map_err(NotifyError::of)
     }
 
     /// Stops watching a folder, which may be gone.
-    pub(super) fn unwatch(&mut self, folder: &Path) {
+    pub(crate) fn unwatch(&mut self, folder: &Path) {
         // What was removed is not watched any more.
         let _ = self.watcher.unwatch(folder);
     }
 
     /// What was touched, once it has settled; nothing before.
-    pub(super) fn take(&self, now: Instant) -> Option<Touched> {
+    pub(crate) fn take(&self, now: Instant) -> Option<Touched> {
         let mut touched = self.shared.lock();
         touched.has_settled(now).then(|| std::mem::take(&mut *touched))
     }
 
     /// What was touched, settled or not.
-    pub(super) fn take_all(&self) -> Touched {
+    pub(crate) fn take_all(&self) -> Touched {
         std::mem::take(&mut *self.shared.lock())
     }
 
+    /// Wakes this one as well whenever something is touched, and now if something was. Only the first one is ever woken.
+    pub(crate) fn wake(&self, wake: &WakeSignal) {
+        if self.shared.wake.set(wake.clone()).is_ok() && self.is_unsettled() {
+            wake.wake();
+        }
+    }
+
+    /// Whether something was touched that has not settled.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.shared.lock().first.is_some()
+    }
+
     /// Waits until something is touched, at most for so long.
-    pub(super) fn wait(&self, patience: Duration) {
+    pub(crate) fn wait(&self, patience: Duration) {
         let touched = self.shared.lock();
         if touched.first.is_none() {
             // Woken too early, the caller looks and waits again.
@@ -128,6 +144,7 @@ impl Shared {
             Ok(_) | Err(_) => touched.lose(now),
         }
         self.news.notify_all();
+        self.wake.get().inspect(|wake| wake.wake());
     }
 }
 
@@ -138,16 +155,16 @@ fn is_read(kind: EventKind) -> bool {
 
 impl Touched {
     /// Nobody knows what was touched.
-    pub(super) fn unknown() -> Touched {
+    pub(crate) fn unknown() -> Touched {
         Touched { is_incomplete: true, ..Touched::default() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty() && !self.is_incomplete
     }
 
     /// Takes in what was touched later.
-    pub(super) fn merge(&mut self, later: Touched) {
+    pub(crate) fn merge(&mut self, later: Touched) {
         self.is_incomplete |= later.is_incomplete;
         for (path, at) in later.paths {
             self.paths.entry(path).or_insert(at);
