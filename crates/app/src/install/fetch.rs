@@ -10,7 +10,7 @@ use ollm_net::{Network, tls_failure};
 use ollm_protocol::Code;
 use ureq::http::Response;
 use ureq::http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
+    CONTENT_ENCODING, CONTENT_LENGTH, DATE, ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
 use ureq::{Agent, Body};
 
@@ -205,7 +205,8 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) 
     if said.is_some_and(|said| said > most) {
         return Err(too_large());
     }
-    let validators = Validators { etag: header(response, &ETAG), modified: header(response, &LAST_MODIFIED) };
+    let modified = header(response, &LAST_MODIFIED).filter(|modified| is_lasting(modified, header(response, &DATE)));
+    let validators = Validators { etag: header(response, &ETAG), modified };
     let mut body = response.body_mut().as_reader();
     let (mut bytes, mut room) = (Vec::new(), vec![0; 64 << 10]);
     let what = url.rsplit('/').next().unwrap_or_default().to_owned();
@@ -226,6 +227,14 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) 
     Ok(Fetched::File { bytes, validators, from: url.to_owned() })
 }
 
+/// Whether a file with this time is the one that was sent: within the same second it may have been written once more.
+fn is_lasting(modified: &str, sent: Option<String>) -> bool {
+    const TICK: i64 = 2;
+    let seconds = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_second());
+    let (modified, sent) = (seconds(modified), sent.as_deref().and_then(seconds));
+    modified.zip(sent).is_some_and(|(modified, sent)| sent.saturating_sub(modified) >= TICK)
+}
+
 fn header(response: &Response<Body>, name: &HeaderName) -> Option<String> {
     response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
@@ -241,6 +250,22 @@ fn failed(url: &str, why: &str) -> AppError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_stands_for_a_file_only_if_it_was_over_when_the_file_was_sent() {
+        let modified = "Wed, 18 Nov 2026 06:20:45 GMT";
+        for (sent, lasting) in [
+            (Some("Wed, 18 Nov 2026 06:20:47 GMT"), true),
+            (Some("Thu, 19 Nov 2026 00:00:00 GMT"), true),
+            (Some("Wed, 18 Nov 2026 06:20:45 GMT"), false),
+            (Some("Wed, 18 Nov 2026 06:20:40 GMT"), false),
+            (Some("today"), false),
+            (None, false),
+        ] {
+            assert_eq!(is_lasting(modified, sent.map(str::to_owned)), lasting, "{sent:?}");
+        }
+        assert!(!is_lasting("yesterday", Some(modified.to_owned())));
+    }
 
     #[test]
     fn places_are_joined_as_in_pages() {

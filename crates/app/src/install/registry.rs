@@ -252,7 +252,8 @@ impl Remote<'_> {
                 Ok(index)
             }
             (Err(error), Some(cached)) => {
-                notes.push(format!("{}; what was fetched before is used", error.message));
+                let index = shown(self.address);
+                notes.push(format!("index {index}: {}; what was fetched before is used", error.message));
                 Ok(cached.index)
             }
             (Err(error), None) => Err(error),

@@ -180,6 +180,7 @@ fn an_index_is_fetched_once_and_used_without_a_network() {
     let ran = lab.run(&["ext", "search", "guard"]);
     assert_eq!(ran.code, 0);
     assert!(ran.stderr.contains("status 404; what was fetched before is used"), "{ran:?}");
+    assert!(ran.stderr.starts_with("ollm: index http://"), "{ran:?}");
 }
 
 #[test]
