@@ -205,7 +205,8 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) 
     if said.is_some_and(|said| said > most) {
         return Err(too_large());
     }
-    let modified = header(response, &LAST_MODIFIED).filter(|modified| is_lasting(modified, header(response, &DATE)));
+    let modified =
+        header(response, &LAST_MODIFIED).filter(|modified| is_lasting(modified, header(response, &DATE).as_deref()));
     let validators = Validators { etag: header(response, &ETAG), modified };
     let mut body = response.body_mut().as_reader();
     let (mut bytes, mut room) = (Vec::new(), vec![0; 64 << 10]);
@@ -228,10 +229,10 @@ fn receive(response: &mut Response<Body>, url: &str, most: u64, tell: Tell<'_>) 
 }
 
 /// Whether a file with this time is the one that was sent: within the same second it may have been written once more.
-fn is_lasting(modified: &str, sent: Option<String>) -> bool {
+fn is_lasting(modified: &str, sent: Option<&str>) -> bool {
     const TICK: i64 = 2;
     let seconds = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_second());
-    let (modified, sent) = (seconds(modified), sent.as_deref().and_then(seconds));
+    let (modified, sent) = (seconds(modified), sent.and_then(seconds));
     modified.zip(sent).is_some_and(|(modified, sent)| sent.saturating_sub(modified) >= TICK)
 }
 
@@ -262,9 +263,9 @@ mod tests {
             (Some("today"), false),
             (None, false),
         ] {
-            assert_eq!(is_lasting(modified, sent.map(str::to_owned)), lasting, "{sent:?}");
+            assert_eq!(is_lasting(modified, sent), lasting, "{sent:?}");
         }
-        assert!(!is_lasting("yesterday", Some(modified.to_owned())));
+        assert!(!is_lasting("yesterday", Some(modified)));
     }
 
     #[test]
